@@ -1,5 +1,5 @@
-// argoexec is Argo's executor with one thing more: the container "init" of a step also brings trainyard-step, which
-// lies beside this program in the image, to where the step's own container finds it. See tools/step.
+// argoexec is Argo's executor with one thing more: the container "init" of a step also brings trainyard-step and kfp's
+// runtime, which lie beside this program in the image, to where the step's own container finds them. See tools/step.
 package main
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/argoproj/argo-workflows/v3/workflow/common"
 )
 
-const step = "trainyard-step"
+// A wheel is a zip file, from which every Python imports.
+var brought = []string{"trainyard-step", "kfp.whl"}
 
 // What Argo's controller understands as "the executor failed", and as "killed".
 const (
@@ -31,8 +32,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if slices.Contains(os.Args[1:], "init") {
-		if err := bringStep(common.VarRunArgoPath); err != nil {
-			end(err)
+		for _, name := range brought {
+			if err := bring(name, common.VarRunArgoPath); err != nil {
+				end(err)
+			}
 		}
 	}
 	if err := commands.NewRootCommand().ExecuteContext(ctx); err != nil {
@@ -40,18 +43,18 @@ func main() {
 	}
 }
 
-// bringStep copies the program beside this one into a folder, where every user may run it.
-func bringStep(folder string) error {
+// bring copies a file beside this program into a folder, where every user may run it.
+func bring(name, folder string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(filepath.Join(filepath.Dir(self), step))
+	from, err := os.Open(filepath.Join(filepath.Dir(self), name))
 	if err != nil {
-		return fmt.Errorf("the executor's image lacks %s: %w", step, err)
+		return fmt.Errorf("the executor's image lacks %s: %w", name, err)
 	}
 	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(folder, step), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	to, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ def put(
         kube, known = _platform(access)
         with send.store(kube, known) as store:
             new = send.put(store, list(found.values()), say)
+            send.publish(kube, store)
     click.echo(f"{new} sent, {len(found) - new} were there", err=True)
 
 
@@ -80,7 +81,7 @@ def list_wheels(form: str, access: Access) -> None:
 
     kube, known = _platform(access)
     with send.store(kube, known) as store:
-        found = send.listed(store)
+        found = send.publish(kube, store)
     rows: list[dict[str, Any]] = [
         {"name": one.wheel.name, "version": one.wheel.version, "size": one.size, "sha256": one.sha256,
          "file": one.wheel.file} for one in found
@@ -111,6 +112,7 @@ def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
         doomed = send.chosen(send.listed(store), names)
         if not dry_run:
             send.remove(store, doomed)
+            send.publish(kube, store)
     for one in doomed:
         click.echo(f"{'would remove' if dry_run else 'removed'} {one.wheel.file}")
 

@@ -10,13 +10,14 @@ found.team("vision").queues                  # UsageError with the teams there a
 found.source                                 # where it comes from, for people
 """
 
-from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, defaults, find, is_live, live, load, system
+from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, WHEELS, defaults, find, is_live, live, load, system
 from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 
 __all__ = [
     "ASSUMED",
     "CONFIG_MAP",
     "VARIABLE",
+    "WHEELS",
     "Bucket",
     "Contract",
     "Pool",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
+WHEELS = "wheels"  # of the ConfigMap: names of the files that runs find in the store
 CLUSTER = "cluster"  # begins the source of a contract that a cluster published
 ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
@@ -113,4 +114,5 @@ def _published(config_map: Raw, where: str) -> Raw:
         raise UsageError(f"the ConfigMap {CONFIG_MAP} has no contract.yaml that can be read", where=where) from None
     if not isinstance(raw, dict):
         raise UsageError(f"contract.yaml of ConfigMap {CONFIG_MAP} is empty", where=where)
-    return raw
+    listed = str(config_map["data"].get(WHEELS, "")).split()  # `trainyard wheels` keeps it
+    return {**raw, "packages": {**(raw.get("packages") or {}), "wheels": listed}}

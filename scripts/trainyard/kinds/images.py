@@ -78,14 +78,18 @@ def _all() -> tuple[Trainer, ...]:
 
 
 def trainers(*, cuda: bool = False) -> tuple[Trainer, ...]:
-    """All images with CUDA, or all without, in the order in which one is looked for."""
-    return tuple(one for one in _all() if one.cuda == cuda)
+    """All images that train with CUDA, or all without, in the order in which one is looked for."""
+    return tuple(one for one in _all() if one.cuda == cuda and one.runs)
 
 
-def of_reference(reference: str) -> Trainer | None:
-    """The image that a reference names; None for any other image, and for one of another version of the platform."""
+def of_reference(reference: str, *, steps: bool = False) -> Trainer | None:
+    """The image that a reference names; None for any other image, and for one of another version of the platform.
+
+    Args:
+        steps: also the image of steps, which trains nothing.
+    """
     last = reference.partition("@")[0].rpartition("/")[2]
-    return next((one for one in _all() if last == f"{one.name}:{__version__}"), None)
+    return next((one for one in _all() if last == f"{one.name}:{__version__}" and (one.runs or steps)), None)
 
 
 def requirement(module: str, *, cuda: bool = False) -> str:

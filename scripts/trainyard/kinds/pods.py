@@ -243,7 +243,7 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
         words.append(f"--folder={spec.checkpoints}")
         for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
-    found = _helper(FETCH, words, team_config)
+    found = helper(FETCH, words, team_config.platform_image)
     if spec.packages:
         found["env"] += packages.index_environment(team_config.packages)
         if spec.requirement_files:
@@ -258,7 +258,8 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
     image = image_of(spec, team_config)
-    keep = _helper(packages.KEEP, packages.kept(home(spec) or ROOT, spec.packages), team_config)
+    words = packages.kept(home(spec) or ROOT, spec.packages)
+    keep = helper(packages.KEEP, words, team_config.platform_image)
     return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
 
 
@@ -270,20 +271,19 @@ def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
         words.append(f"--folder={spec.checkpoints}")
     if part.uploader:
         words.append(f"--only={part.uploader}")
-    helper = _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
+    made = helper(UPLOAD, words, team_config.platform_image) | {"restartPolicy": "Always"}
     if spec.tracked and (told := mlflow_environment(spec, team_config)):
-        helper["args"] += literal(
-            [f"--param={name}={value}" for name, value in flags(of_program(spec.command)).items()]
-        )
-        helper["env"] += [{"name": "TRAINYARD_JOB", "value": spec.name}, *told, *([dict(EXIT)] if spec.python else [])]
-    return helper
+        made["args"] += literal([f"--param={name}={value}" for name, value in flags(of_program(spec.command)).items()])
+        made["env"] += [{"name": "TRAINYARD_JOB", "value": spec.name}, *told, *([dict(EXIT)] if spec.python else [])]
+    return made
 
 
-def _helper(name: str, words: list[str], team_config: TeamConfig) -> Object:
+def helper(name: str, words: list[str], platform_image: str) -> Object:
+    """A container of the platform beside a run's own, which speaks to the store."""
     pod_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     return {
         "name": name,
-        "image": team_config.platform_image,
+        "image": platform_image,
         "args": ["run-files", *words],
         "env": [pod_name, {"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment()],
         "resources": {"requests": {"cpu": "10m", "memory": "48Mi"}, "limits": {"memory": "256Mi"}},

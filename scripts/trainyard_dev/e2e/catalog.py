@@ -154,6 +154,8 @@ ENTRIES = (
     Entry(("pipelines.finetune",), pipelines.finetune, needs=("pipelines.mnist",), shares=GPU_USE,
           images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
+    Entry(("pipelines.as-written",), pipelines.as_written, shares=GPU_USE, images=PIPELINE_IMAGES,
+          inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
     *catalog_members.ENTRIES,

@@ -1,4 +1,4 @@
-"""What images that train can import, out of the list of their packages: scripts/trainyard/kinds/images.yaml.
+"""What images of members' code can import, out of the list of their packages: scripts/trainyard/kinds/images.yaml.
 
 The check train.imports imports all of it.
 """
@@ -18,7 +18,7 @@ FILE = "scripts/trainyard/kinds/images.yaml"
 OURS = "mnist"  # images/trainer
 CUDA = "-cuda"  # ends the names of images for GPUs that compute
 HEAD = f"""\
-# What each image that trains can import, with the line of requirements.txt that pins it; none where Debian brings it.
+# What each image of members' code can import, with its line of requirements.txt; none where Debian brings it.
 # Written by `bin/trainyard versions sync` from {packages.LIST}.
 """
 
@@ -33,19 +33,20 @@ def render(root: Path) -> str:
     wanted = packages.wishes(root, packages.locked(root)).images
     names = raw.get("modules", {})
     made: dict[str, Any] = {}
-    for image in (name for name, spec in raw["images"].items() if spec.get("runs")):
-        modules, lacks, at = {OURS: ""}, list(raw["images"][image].get("lacks", ())), image
+    for image in (name for name, spec in raw["images"].items() if "runs" in spec):
+        runs = raw["images"][image]["runs"]
+        modules, lacks, at = {OURS: ""} if runs else {}, list(raw["images"][image].get("lacks", ())), image
         while at:
             own = dict.fromkeys(raw["images"][at].get("system", ()), "")
             for package, version in wanted[at].pins.items():
                 own |= dict.fromkeys(_modules(names, package), f"{package}=={version}")
             modules = {**own, **modules}
             at = parents.get(at, "")
-        made[image] = {"key": key(image.removesuffix(CUDA)), "runs": raw["images"][image]["runs"]}
+        made[image] = {"key": key(image.removesuffix(CUDA)), "runs": runs}
         made[image] |= {"cuda": True} if image.endswith(CUDA) else {}
         made[image] |= {"lacks": lacks} if lacks else {}
         made[image]["modules"] = dict(sorted(modules.items(), key=lambda one: one[0].lower()))
-    return HEAD + yaml.safe_dump(made, sort_keys=False, width=120, default_flow_style=False)
+    return HEAD + yaml.safe_dump(made, sort_keys=False, width=120, default_flow_style=None)
 
 
 def key(image: str) -> str:

@@ -13,7 +13,7 @@ Each gives `Finding`s: code, severity, file, line, task, field, reason, hint. do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainyard.pipelines.lint.files import check as file
 from trainyard.policy.lint import manifest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trainyard.pipelines.ir.model import Pipeline
     from trainyard.pipelines.lint.pipelines import Translated
 
-__all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site"]
+__all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site", "with_images"]
 
 
 def pipeline(
@@ -38,3 +38,10 @@ def pipeline(
     from trainyard.pipelines.lint import pipelines
 
     return pipelines.check(found, site, queue=queue, priority=priority, translated=translated)
+
+
+def with_images(made: dict[str, Any], site: Site) -> dict[str, Any]:
+    """A translated workflow with the images that stand in for others at this site."""
+    from trainyard.pipelines.lint import pipelines
+
+    return pipelines.with_images(made, site).obj

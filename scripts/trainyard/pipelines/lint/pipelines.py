@@ -13,11 +13,11 @@ from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir import load
 from trainyard.pipelines.ir.model import Constant, Executor, Pipeline
-from trainyard.pipelines.lint import created, ir_rules, training
+from trainyard.pipelines.lint import created, ir_rules, training, wheels
 from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.pipelines.translate import claims
-from trainyard.policy import cel
-from trainyard.policy.lint import network, objects, pod_rules, workflow
+from trainyard.policy import cel, fill
+from trainyard.policy.lint import arrival, network, objects, pod_rules, workflow
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import ANY, Report, Site
@@ -122,7 +122,16 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
             raise
         report.add("TY213" if large else "TY215", 1, error.what, error.hint)
         return
-    _translated(pipeline, made, yaml, report, where)
+    filled = with_images(made, report.site)
+    arrival.tell(filled, lambda at: 1, report, "")
+    wheels.check(pipeline, report, where, dict(filled.images))
+    _translated(pipeline, filled.obj, yaml, report, where)
+
+
+def with_images(made: dict[str, Any], site: Site) -> fill.Filled:
+    """A translated workflow with the images that stand in for others here, whatever the API server fills in."""
+    team = site.team()
+    return fill.filled(made, site.contract, team) if team.fills else fill.Filled(made)
 
 
 def _refused(pipeline: Pipeline, error: translate.Unsupported, report: Report, where: Where) -> None:

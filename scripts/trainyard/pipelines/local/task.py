@@ -20,6 +20,7 @@ from kfp.local.subprocess_task_handler import replace_python_executable
 from kfp.pipeline_spec import pipeline_spec_pb2
 
 from trainyard.errors import UsageError
+from trainyard.pipelines.ir import installer
 from trainyard.pipelines.ir.model import Component, Pipeline
 from trainyard.pipelines.ir.proto import whole_numbers
 from trainyard.pipelines.local import folders as places
@@ -27,7 +28,6 @@ from trainyard.pipelines.local import notes
 from trainyard.pipelines.steps.processes import Ended, Processes, say
 
 NUMBER_INTEGER = 2  # kfp's ParameterTypeEnum
-OWN = re.compile(r"(kfp|typing[-_]extensions)\b(?!-)")  # what kfp installs for its executor, which is here already
 REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
 
 
@@ -137,11 +137,9 @@ class Runner:
 
 def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:
     """A component's command without the installation in front of it, where all is installed; and what isn't."""
-    if command[:2] != ["sh", "-c"] or len(command) < 4 or "pip install" not in command[2]:
-        return command, []
-    quoted = [word for word in command[2].split("'")[1::2] if word and not word.startswith("-")]
-    missing = [word for word in quoted if not (OWN.match(word) or _installed(word))]
-    return (command, missing) if missing else (command[3:], [])
+    asked, own = installer.split(command)
+    missing = [one for one in asked.packages if not _installed(one)] if asked else []
+    return (command, missing) if missing else (own, [])
 
 
 def _installed(requirement: str) -> bool:

@@ -84,7 +84,7 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
 
     site = _site(contract, settings)
     found = lint.pipeline(pipeline, site, queue=wanted.queue, priority=wanted.priority, translated=translated)
-    findings, made = refuse(found, wanted.file), translated()
+    findings, made = refuse(found, wanted.file), lint.with_images(translated(), site)
     made["spec"].setdefault("activeDeadlineSeconds", settings.deadline)
     return made, findings
 

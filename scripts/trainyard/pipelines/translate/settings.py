@@ -27,6 +27,7 @@ class Settings:
         largest: bytes that a workflow may have in the API server.
         system: namespace of the release, where steps find the contract; empty where it isn't known.
         step_image: image of steps that run no image of the user: the importer and claims.
+        platform_image: image of containers that bring packages; `packages`: of the contract, where pip asks.
         store: the object store's endpoint (a URL), region and mode; empty where it isn't known.
         claim_class: storage class of claims that name none.
         deadline: of a run that names none, in seconds; `longest` is the most that the site allows.
@@ -48,6 +49,8 @@ class Settings:
     cache_age: str = "720h"
     infrastructure_retries: int = 4
     step_image: str = "trainyard/argoexec"
+    platform_image: str = "trainyard/platform"
+    packages: Mapping[str, Any] = field(default_factory=dict)
     pools: tuple[NodePool, ...] = ()
     deadline: int = 604800
     longest: int = 604800
@@ -89,6 +92,8 @@ class Settings:
             "bucket": pipelines.get("bucket", cls.bucket),
             "system": contract.namespace,
             "step_image": contract.images.get("argoexec", cls.step_image),
+            "platform_image": contract.images.get("platform", cls.platform_image),
+            "packages": dict(contract.raw.get("packages") or {}),
             "store": contract.store,
             "claim_class": contract.shared_class,
             "mlflow": contract.tracking_uri,

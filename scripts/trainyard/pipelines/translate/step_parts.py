@@ -13,6 +13,8 @@ from trainyard.pipelines.translate.context import Context, Object, digest
 from trainyard.pipelines.translate.settings import Settings
 
 PROGRAM = "/var/run/argo/trainyard-step"
+# What kfp's installer is replaced by: its runtime lies beside the program, behind what the image has of it.
+WITH_KFP = 'PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}/var/run/argo/kfp.whl" exec "$0" "$@"'
 # A step that ran out of its time has the pod's message and no attempt; a stopped run has none in any case.
 LOST = (
     "lastRetry.status == 'Error' || (lastRetry.exitCode == '143' && lastRetry.message startsWith 'main:')"

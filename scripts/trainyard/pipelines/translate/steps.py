@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from trainyard.kinds.pods import CLOSED
+from trainyard.pipelines.ir import installer
 from trainyard.pipelines.ir.model import Component, Executor, FromTask, Task
 from trainyard.pipelines.translate import (
     claims,
     importer,
     interfaces,
     kubernetes,
+    packages,
     resources,
     sources,
     step_parts,
@@ -93,7 +95,9 @@ def _body(
     _refuse_unknown(ctx, component, executor)
     inputs = interfaces.inputs(component, ctx.graph.used(component))
     name = task.name if task is ctx.graph.exit else "{{tasks.name}}"
-    container = _container(ctx, component, executor, name, cache)
+    asked, command = installer.split([*executor.command, *executor.args])
+    start = ["sh", "-c", step_parts.WITH_KFP] if asked else []
+    container = _container(ctx, component, executor, [*start, *command], name, cache)
     found: Object = {"container": container, "volumes": [{"name": "kfp", "emptyDir": {}}]}
     resources.apply(ctx, component, executor, known, found)
     references = kubernetes.apply(ctx, component, executor, known, found)
@@ -105,6 +109,8 @@ def _body(
         container["volumeMounts"].append({"name": "kfp-workspace", "mountPath": "/kfp-workspace"})
     if lists := [one.name for one in component.inputs.artifacts.values() if one.is_list]:
         found["initContainers"] = [_collect(ctx, container, lists)]
+    if asked:
+        packages.add(ctx, component, asked, found)
     found["retryStrategy"] = (
         step_parts.retry_strategy(task.retry) if task.retry else step_parts.infrastructure(ctx.settings)
     )
@@ -128,8 +134,9 @@ def _body(
     return {**head, **found}, references
 
 
-def _container(ctx: Context, component: Component, executor: Executor, task: str, cache: bool) -> Object:
-    command = [*executor.command, *executor.args]
+def _container(
+    ctx: Context, component: Component, executor: Executor, command: list[str], task: str, cache: bool
+) -> Object:
     if not any(re.search(r"\{\{(?!\$)", word) for word in command):
         words, mode = command, "--"
     else:

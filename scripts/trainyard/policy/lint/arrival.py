@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from trainyard.contract import Team
 from trainyard.errors import TrainyardError
+from trainyard.kinds.requirements import PYTHON
 from trainyard.policy import fill
 from trainyard.policy.lint.report import Lines, Report
 
@@ -24,10 +26,16 @@ def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
         return fill.Filled(obj)
 
 
+def _python(image: str) -> str:
+    """What to know of a stand-in for an image of another Python."""
+    named = re.search(r"python[:-](3[.]?\d+)", image)
+    return f" (its Python is {PYTHON})" if named and named[1].replace(".", "") != PYTHON.replace(".", "") else ""
+
+
 def tell(made: fill.Filled, lines: Lines, report: Report, task: str) -> None:
     """Notes what the cluster fills in, so that nobody looks for it in the file."""
     if made.names:
         at: Path = ("metadata",)
-        images = "".join(f", {new} in place of {old}" for old, new in made.images)
+        images = "".join(f", {new} in place of {old}{_python(old)}" for old, new in made.images)
         what = f"the cluster fills in {', '.join(made.names)}{images}"
         report.add("TY111", lines(at), what, "`trainyard adopt` shows it", task=task, at=at)

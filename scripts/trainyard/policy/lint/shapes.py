@@ -25,6 +25,10 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
+OLD = {
+    "CronWorkflowSpec": ("schedule",),
+    "Synchronization": ("mutex", "semaphore"),
+}  # Argo's, of which hera has the plural
 GONE, ADDED, QUOTED = "remove it", "add ", "write it in quotes"
 
 
@@ -71,16 +75,47 @@ def _validator(kind: str) -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
+@functools.cache
+def _argo(kind: str) -> Draft202012Validator:
+    """Every field of Argo's kinds at any depth, as hera has them: Argo drops what it doesn't know."""
+    from hera.workflows import models
+
+    schema = getattr(models, kind).model_json_schema(by_alias=True)
+    for name, one in (("", schema), *schema["$defs"].items()):
+        if "properties" in one:
+            one["additionalProperties"] = False
+            one["properties"] |= {key: {} for key in OLD.get(name, ())}
+    return Draft202012Validator(schema)
+
+
+def _unknown(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
+    """Fields that are not there, also within alternatives."""
+    for error in errors:
+        yield from _unknown(error.context or ())
+        if error.validator == "additionalProperties":
+            path = tuple(error.absolute_path)
+            for name in sorted(set(error.instance) - set(error.schema["properties"])):
+                hint = near(name, error.schema["properties"], GONE)
+                yield (*path, name), f"there is no field {name} in {_place(path)}", hint
+
+
 def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
     """Every violation as (path, what, hint). The kind must be `known`."""
-    for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
+    plain = json.loads(json.dumps(obj, default=str))
+    found = list(_violations(_validator(kind(obj)).iter_errors(plain)))
+    yield from found
+    if kind(obj).endswith(".argoproj.io"):
+        said = {path for path, _, _ in found}
+        yield from (one for one in dict.fromkeys(_unknown(_argo(obj["kind"]).iter_errors(plain))) if one[0] not in said)
+
+
+def _violations(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
+    for error in errors:
         path = tuple(error.absolute_path)
         rule, value = error.validator, error.validator_value
         stands = f"{_place(path)} is {shown(error.instance)}"
         if rule == "additionalProperties":
-            for name in sorted(set(error.instance) - set(error.schema["properties"])):
-                hint = near(name, error.schema["properties"], GONE)
-                yield (*path, name), f"there is no field {name} in {_place(path)}", hint
+            yield from _unknown([error])
         elif rule == "required":
             missing = next(name for name in value if name not in error.instance)
             unknown = set(error.instance) - set(error.schema.get("properties", {}))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from trainyard.contract import Contract
+from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import TeamConfig
 from trainyard.kinds.packages import WHEELS
@@ -27,9 +27,9 @@ class Stored:
 
 
 @contextmanager
-def store(kube: Kube, contract: Contract) -> Iterator[Store]:
+def store(kube: Kube, known: contract.Contract) -> Iterator[Store]:
     """The store by the platform's own keys: in the release's namespace, where the platform engineer may make pods."""
-    with open_store(kube, TeamConfig.of_platform(contract)) as found:
+    with open_store(kube, TeamConfig.of_platform(known)) as found:
         yield found
 
 
@@ -41,6 +41,14 @@ def listed(found: Store) -> list[Stored]:
         if wheel := tags.of(file):
             stored.append(Stored(wheel, digest, size))
     return sorted(stored, key=lambda one: (one.wheel.name, one.wheel.version, one.wheel.file))
+
+
+def publish(kube: Kube, found: Store) -> list[Stored]:
+    """Every wheel that is there, after members' programs were told so, by the contract's ConfigMap."""
+    there = listed(found)
+    path = kube.path("v1", "configmaps", contract.CONFIG_MAP, namespace=kube.namespace)
+    kube.patch(path, {"data": {contract.WHEELS: "\n".join(one.wheel.file for one in there)}})
+    return there
 
 
 def chosen(there: Sequence[Stored], words: Sequence[str]) -> list[Stored]:

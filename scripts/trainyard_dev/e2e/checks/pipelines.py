@@ -104,6 +104,19 @@ def _again(context: Context, first: Seen) -> None:
         require(was == now, f"the accuracy was {was} and is {now} from the cache")
 
 
+def as_written(context: Context) -> None:
+    """Components that no option and no image adapts to this platform."""
+    title = "kfp as its documentation writes it runs without a network: loop, condition, artifact, exit handler"
+    with context.recorder.check("pipelines.as-written", title) as figures:
+        seen = runs.succeed(context, FLOWS / "as_written.py", timeout=EXAMPLE_S)
+        _placed(seen, figures)
+        said = seen.output("say-hello")
+        require(said == "Hello, World!", f"the first step's output is {said!r}")
+        require(len(seen.ran) == 7, f"these steps ran: {', '.join(seen.ran)}; due are seven")
+        log = runs.trainyard(context, "runs", "logs", seen.name, "say-hello")[1]
+        require("pip" not in log, f"the step has installed something: {log[-300:]}")
+
+
 def failing(context: Context) -> None:
     """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
     title = "a step that fails ends the run, and its own sentence is what submit says"

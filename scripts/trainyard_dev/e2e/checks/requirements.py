@@ -25,6 +25,18 @@ print("version", {module}.VERSION, "with torch", torch.__version__, flush=True)
 with open(os.path.join(os.environ["TRAINYARD_RESULTS"], "found.json"), "w") as file:
     json.dump({{"version": {module}.VERSION, "torch": torch.__version__}}, file)
 """
+PIPELINE = """\
+from kfp import dsl
+
+@dsl.component(packages_to_install=["{}"])
+def fit() -> str:
+    import trainyard_tiny
+    return trainyard_tiny.VERSION
+
+@dsl.pipeline
+def needs():
+    fit()
+"""
 
 
 def installed(context: Context) -> None:
@@ -45,6 +57,16 @@ def installed(context: Context) -> None:
         title = "the same requirements are not installed a second time"
         with context.recorder.check("train.requirements-again", title) as figures:
             figures["seconds"] = _trained(context, folder, version, "1 that are in the store")
+        title = "packages_to_install of a component come from the same wheels, and one that is nowhere is refused"
+        with context.recorder.check("pipelines.packages", title) as figures:
+            (Path(scratch) / "needs.py").write_text(PIPELINE.format(f"trainyard-tiny=={version}"))
+            seen = runs.succeed(context, Path(scratch) / "needs.py", timeout=TRAIN_S, team=OTHER)
+            figures["seconds"] = round(seen.seconds)
+            require(seen.output("fit") == version, f"the step imported {seen.output('fit')!r}, due is {version}")
+            (Path(scratch) / "lacks.py").write_text(PIPELINE.format("trainyard-tiny==0.1"))
+            code, _, said = runs.trainyard(context, "submit", Path(scratch) / "lacks.py", team=OTHER, check=False)
+            due = "no run gets the package trainyard-tiny==0.1: there is trainyard-tiny"
+            require(code == 2 and due in said, f"submit ended with {code}: {said[-500:]}")
         title = "a line that can't be had is named, with what to do"
         with context.recorder.check("train.requirements-line", title) as figures:
             (folder / "requirements.txt").write_text("torch\n\ntrainyard-tiny==0.1\n")

@@ -237,6 +237,8 @@ def test_damaged_files_are_findings_and_no_tracebacks() -> None:
 
 
 def test_without_a_contract_what_depends_on_the_site_only_warns() -> None:
-    text = yaml.safe_dump(yaml.safe_load(PIPELINE)).replace("docker.io/trainyard/trainer-torch:0.2.0", "python:3.11")
+    text = yaml.safe_dump(yaml.safe_load(PIPELINE)).replace(
+        "docker.io/trainyard/trainer-torch:0.2.0", "example.org/mine:1"
+    )
     found = check_text(text, "pipeline.yaml", lint.site(contract.defaults()))
     assert {(finding.code, finding.severity) for finding in found} == {("p17", lint.Severity.WARNING)}

@@ -21,15 +21,10 @@ def train(rate: float) -> float:
 
 
 @dsl.component(
-    base_image="python:3.11",
+    base_image="example.org/mine:1",
     install_kfp_package=False,
 )
 def elsewhere(rate: float) -> float:
-    return rate
-
-
-@dsl.component(base_image=IMAGE, packages_to_install=["torch"], install_kfp_package=False)
-def installs(rate: float) -> float:
     return rate
 
 
@@ -50,7 +45,6 @@ with Workflow(generate_name="digits-", entrypoint="begin", service_account_name=
     ("old", "new", "code", "line"),
     [
         (USE, "    elsewhere(rate=rate)\n", "p17", "@dsl.component("),
-        (USE, "    installs(rate=rate)\n", "TY302", "packages_to_install"),
         (USE, f"{USE.rstrip()}.set_cpu_limit('900')\n", "TY402", "train(rate=rate)"),
         (USE, "    train(rate='fast')\n", "TY103", "train(rate='fast')"),
         (USE, "    train()\n", "TY103", "train()"),

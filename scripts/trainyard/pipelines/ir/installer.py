@@ -1,0 +1,59 @@
+"""What kfp's SDK writes before a component's own command, read word by word: packages that pip is to bring.
+
+    kfp 2.7 to 2.17   sh -c '\\nif ! [ -x "$(command -v pip)" ]; then … PIP_… python3 -m pip install … && "$0" "$@"\\n'
+    kfp 1.8           sh -c '(PIP_… python3 -m pip install … || PIP_… python3 -m pip install … --user) && "$0" "$@"'
+
+Whatever differs from what the SDK writes by as much as one word is somebody's own command, and stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PIP = "python3 -m pip install --quiet --no-warn-script-location"
+QUIET = "PIP_DISABLE_PIP_VERSION_CHECK=1"
+QUOTED = r"""(?:'[^'\n]*'|"[^"\n$`\\]*")"""  # as repr() writes a requirement; a shell reads these as they stand
+OPTIONS = r"(?: --(?:index-url|extra-index-url|trusted-host) [\w./:@%+~-]+)*"
+CALL = rf"{re.escape(PIP)}{OPTIONS}(?: {QUOTED})+"
+ENSURED = (
+    'if ! [ -x "$(command -v pip)" ]; then '
+    "python3 -m ensurepip || python3 -m ensurepip --user || apt-get install python3-pip fi "
+)
+VENV = f'export {QUIET} tmp=$(mktemp -d) python3 -m venv "$tmp/venv" --system-site-packages . "$tmp/venv/bin/activate" '
+SCRIPTS = (
+    rf'{re.escape(ENSURED + QUIET)} (?:{CALL} && )?(?:{re.escape(VENV)})?{CALL} && "\$0" "\$@"',
+    rf'\({QUIET} (?P<call>{CALL}) \|\| {QUIET} (?P=call) --user\) && "\$0" "\$@"',
+)
+RELEASE = re.compile(r"kfp(?:==2\.\d+\.\d+)?")
+ALONE = ["--no-deps", 'typing-extensions>=3.7.4,<5; python_version<"3.9"']  # follow a release of kfp
+
+
+@dataclass(frozen=True)
+class Installer:
+    """What is asked for: kfp's own runtime or not, packages beside it, and indexes that they are to come from."""
+
+    runtime: bool = False
+    packages: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+
+
+def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
+    """The installer before a command, and the command itself; None and the whole where no SDK wrote one.
+
+    Of any release of kfp the runtime counts as given. A kfp from elsewhere is a package like any other.
+    """
+    script = re.sub(r"\s+", " ", command[2]).strip() if tuple(command[:2]) == ("sh", "-c") and len(command) > 3 else ""
+    found = next((match for one in SCRIPTS if (match := re.fullmatch(one, script))), None)
+    if found is None:
+        return None, list(command)
+    calls = [found["call"]] if "call" in found.re.groupindex else re.findall(CALL, script)
+    words = [ast.literal_eval(one) for call in calls for one in re.findall(QUOTED, call)]
+    at = next((n for n, word in enumerate(words) if RELEASE.fullmatch(word)), -1)
+    packages = words if at < 0 else [*words[:at], *words[at + (3 if words[at + 1 : at + 3] == ALONE else 1) :]]
+    if any(word.startswith("-") for word in packages):
+        return None, list(command)
+    indexes = re.findall(r"index-url (\S+)", " ".join(calls))
+    return Installer(at >= 0, tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(indexes))), list(command[3:])

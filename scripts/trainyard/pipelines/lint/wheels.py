@@ -1,0 +1,54 @@
+"""Packages that components ask for, where the platform knows both the image and every wheel that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from trainyard.kinds import images
+from trainyard.kinds.requirements import MARKERS, PYTHON
+from trainyard.pipelines.ir import installer
+from trainyard.pipelines.ir.model import Pipeline
+from trainyard.policy.lint.report import Report
+from trainyard.training.wheels import tags
+from trainyard_agent.requirements import canonical
+
+Where = Callable[[int, tuple[str, ...], bool], int]
+
+
+def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[str, str]) -> None:
+    """Says which packages no run could get. `stand_ins`: what runs in place of an image, by the image's name."""
+    site = report.site.contract.raw.get("packages") or {}
+    if site.get("index") or site.get("wheels") is None:
+        return  # what an index has is not known here, nor what lies in a store that is not asked
+    for executor in pipeline.executors.values():
+        asked, _ = installer.split([*executor.command, *executor.args])
+        image = images.of_reference(stand_ins.get(executor.image, executor.image), steps=True)
+        if asked is None or image is None:
+            continue
+        there = {name: version for name, _, version in (pin.partition("==") for pin in image.modules.values()) if name}
+        for text in asked.packages:
+            if why := missing(text, there, site["wheels"]):
+                line = where(executor.line, (executor.label, "packages_to_install"), False)
+                hint = f"the platform engineer brings it: write {text!r} into a file, `trainyard wheels put FILE`"
+                report.add("TY306", line, why, hint, task=executor.label.removeprefix("exec-"))
+
+
+def missing(text: str, there: Mapping[str, str], files: Iterable[str]) -> str:
+    """Why a requirement can't be met, by what the image has (name -> version) or by wheels; "" where it can."""
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return ""  # the translation says what is wrong with it
+    if wanted.marker and not wanted.marker.evaluate(MARKERS):
+        return ""
+    name = canonical(wanted.name)
+    known = [wheel for wheel in map(tags.of, files) if wheel and wheel.name == name]
+    fitting = [wheel.version for wheel in known if not tags.misfit(wheel, PYTHON)]
+    versions = [*fitting, *(version for one, version in there.items() if canonical(one) == name)]
+    if any(wanted.specifier.contains(version, prereleases=True) for version in versions):
+        return ""
+    has = f"there is {name} {', '.join(dict.fromkeys(versions))}" if versions else "there is no wheel of it"
+    made = f" for Python {PYTHON}" if known and not versions else ""
+    return f"no run gets the package {text}: {has}{made}"

@@ -1,0 +1,43 @@
+"""What `packages_to_install` of a component asks for: init containers bring it, from wheels or the site's index."""
+
+from __future__ import annotations
+
+import json
+
+from trainyard.kinds import packages, pods
+from trainyard.pipelines.ir.installer import Installer
+from trainyard.pipelines.ir.model import Component
+from trainyard.pipelines.translate.context import Context, Object
+from trainyard_agent.requirements import RequirementError, Requirements, read
+
+FILE = "packages_to_install"
+MEMORY = "1280Mi"  # for pip: more, beside its request, would make the pod one of the first to be evicted (p32)
+
+
+def add(ctx: Context, component: Component, asked: Installer, found: Object) -> None:
+    """Adds to a template what brings the packages; nothing where none is asked for. Raises Unsupported."""
+    if not asked.packages:
+        return
+    wanted = requirements(ctx, component, asked)
+    container, settings = found["container"], ctx.settings
+    image, site = container["image"], settings.packages
+    key = packages.key(settings.team, wanted.digest(image, str(site.get("index") or "")))
+    words = ["fetch", f"--into={pods.ROOT}", *packages.fetched(FILE, key)]
+    fetch = pods.helper(pods.FETCH, words, settings.platform_image)
+    texts = pods.literal([json.dumps({FILE: wanted.text()})])[0]
+    fetch["env"] += [*packages.index_environment(site), {"name": packages.FILES, "value": texts}]
+    install = packages.install(image, site, pods.CLOSED, pods.NO_GPU, MEMORY)
+    keep = pods.helper(packages.KEEP, packages.kept(pods.ROOT, key), settings.platform_image)
+    found.setdefault("initContainers", []).extend([fetch, install, keep])
+    found["volumes"] += [{"name": "trainyard", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    found["metadata"] = {"labels": dict(packages.LABEL)}
+    container["volumeMounts"].append({"name": "trainyard", "mountPath": pods.ROOT})
+    container["env"].append(dict(packages.USER_BASE))
+
+
+def requirements(ctx: Context, component: Component, asked: Installer) -> Requirements:
+    """The packages as requirements. Raises Unsupported for one that comes from no index."""
+    try:
+        return read(lambda _: "\n".join(asked.packages), FILE)
+    except RequirementError as error:
+        raise ctx.refuse(error.what.replace(" is no", ", which is no"), component, hint=error.hint) from None

@@ -1,0 +1,63 @@
+"""Packages of components: refused before submission where neither the image nor the platform's wheels have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sites
+import yaml
+from lint_cases import VALUES
+
+from trainyard.contract import read
+from trainyard.pipelines import lint
+from trainyard.pipelines.lint.wheels import missing
+
+FILES = ["pandas-2.2.3-cp313-cp313-manylinux_2_17_x86_64.whl", "einops-0.8.0-py3-none-any.whl",
+         "scipy-1.9.0-cp311-cp311-manylinux_2_17_x86_64.whl"]  # fmt: skip
+PIPELINE = """\
+from kfp import dsl
+
+@dsl.component(packages_to_install=["{0}"])
+def fit() -> str:
+    return ""
+
+@dsl.pipeline
+def fitting():
+    fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ("pandas", ""),
+        ("pandas>=2,<3", ""),
+        ("Einops[extra]==0.8.0", ""),
+        ("numpy", ""),
+        ("nowhere; sys_platform == 'win32'", ""),
+        ("pandas==2.2.0", "no run gets the package pandas==2.2.0: there is pandas 2.2.3"),
+        ("yapf", "no run gets the package yapf: there is no wheel of it"),
+        ("scipy", "no run gets the package scipy: there is no wheel of it for Python 3.13"),
+    ],
+)
+def test_a_package_that_is_nowhere_is_named(wanted: str, why: str) -> None:
+    assert missing(wanted, {"numpy": "2.4.6"}, FILES) == why
+
+
+def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
+    file = tmp_path / "fitting.py"
+    file.write_text(PIPELINE.format(package))
+    known = sites.of_values(yaml.safe_load(VALUES))
+    contract = read.contract({**known.raw, "packages": site}, known.source)
+    found = [one for one in lint.file(file, lint.site(contract, "vision")) if one.severity.name != "NOTE"]
+    assert all("packages_to_install" in file.read_text().splitlines()[one.line - 1] for one in found)
+    return [one.code for one in found]
+
+
+def test_what_is_missing_is_refused_where_that_is_known(tmp_path: Path) -> None:
+    assert codes(tmp_path, "yapf", wheels=FILES) == ["TY306"]
+    assert codes(tmp_path, "pandas", wheels=FILES) == codes(tmp_path, "numpy", wheels=FILES) == []
+    assert codes(tmp_path, "yapf", wheels=FILES, index="https://pypi.example.org/simple") == []
+    assert codes(tmp_path, "yapf") == []
