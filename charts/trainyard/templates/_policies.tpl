@@ -111,9 +111,15 @@ holds things of one type, as CEL wants it.
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $sorted := list -}}
-{{- range $name, $image := default dict $fill.images -}}
-{{- $name = trimPrefix "docker.io/" $name | trimPrefix "library/" -}}
+{{- /* Names of ours are the shortest; a longer one of the same image is the site's. */ -}}
+{{- $sorted := list -}}{{- $stands := dict -}}
+{{- range $long := list false true -}}
+{{- range $key, $image := default dict $fill.images -}}
+{{- $name := trimPrefix "docker.io/" $key | trimPrefix "library/" -}}
+{{- if eq $long (ne $key $name) }}{{ $_ := set $stands $name $image }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $image := $stands -}}
 {{- $sorted = append $sorted (printf "%05d %s %s" (sub 99999 (len $name)) $name $image) -}}
 {{- end -}}
 {{- $names := list -}}{{- $references := list -}}{{- $onGpus := list -}}

@@ -82,7 +82,7 @@ def _argo(kind: str) -> Draft202012Validator:
 
     schema = getattr(models, kind).model_json_schema(by_alias=True)
     for name, one in (("", schema), *schema["$defs"].items()):
-        if "properties" in one:
+        if one.get("properties"):
             one["additionalProperties"] = False
             one["properties"] |= {key: {} for key in OLD.get(name, ())}
     return Draft202012Validator(schema)

@@ -45,6 +45,7 @@ def site(tmp_path: Path) -> str:
     raw["teams"] = [team]
     reference = "docker.io/trainyard/trainer-tensorflow:0.4.0"
     raw["policies"]["fill"] |= {"imageNames": ["tensorflow/tensorflow"], "imageReferences": [reference]}
+    raw["policies"]["fill"]["cudaReferences"] = []
     file = tmp_path / "contract.yaml"
     file.write_text(yaml.safe_dump(raw))
     return str(file)
