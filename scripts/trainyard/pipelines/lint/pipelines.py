@@ -11,7 +11,7 @@ from trainyard.errors import UsageError
 from trainyard.kinds.team_config import NodePool
 from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
-from trainyard.pipelines.ir import load
+from trainyard.pipelines.ir import installer, load
 from trainyard.pipelines.ir.model import Constant, Executor, Pipeline
 from trainyard.pipelines.lint import created, ir_rules, training, wheels
 from trainyard.pipelines.lint.python_lines import PythonLines
@@ -224,12 +224,9 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
     """What can be said of executors alone, where the whole can't be translated."""
     team = report.site.team()
     for executor in pipeline.executors.values():
-        container = {
-            "name": "main",
-            "image": executor.image,
-            "command": list(executor.command),
-            "args": list(executor.args),
-        }
+        asked, own = installer.split([*executor.command, *executor.args])
+        words = {"command": own} if asked else {"command": list(executor.command), "args": list(executor.args)}
+        container: dict[str, Any] = {"name": "main", "image": executor.image, **words}
         container["env"] = [{"name": name, "value": value} for name, value in executor.env.items()]
         pod = Pod({"containers": [container]}, ())
         for rule in (pod_rules.images, network.installs, pod_rules.buckets):
