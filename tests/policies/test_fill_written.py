@@ -45,8 +45,8 @@ def test_what_a_member_wrote_stays(filling: ApiServer) -> None:
         ("/spec/template/spec/automountServiceAccountToken", True, "set automountServiceAccountToken to false"),
         ("/spec/activeDeadlineSeconds", 9999999, "a deadline of 9999999 seconds is too long"),
         ("/spec/ttlSecondsAfterFinished", 99999999, "the finished job would stay for 99999999"),
-        ("/spec/template/spec/containers/0/image", "busybox", "from there, such as docker.io/trainyard/pipeline"),
-        ("/spec/template/spec/containers/0/image", "pytorch/pytorch:2", f"use one from there, such as {IMAGE}"),
+        ("/spec/template/spec/containers/0/image", "x.org/box", "from there, such as docker.io/trainyard/pipeline"),
+        ("/spec/template/spec/containers/0/image", "x.org/pytorch:2", f"use one from there, such as {IMAGE}"),
     ],
 )
 def test_a_contradiction_is_refused(filling: ApiServer, place: str, value: Any, says: str) -> None:
