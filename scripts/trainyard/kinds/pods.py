@@ -245,10 +245,15 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
     found = helper(FETCH, words, team_config.platform_image)
     if spec.packages:
-        found["env"] += packages.index_environment(team_config.packages)
-        if spec.requirement_files:
-            texts = json.dumps(dict(spec.requirement_files))
-            found["env"].append({"name": packages.FILES, "value": literal([texts])[0]})
+        found["env"] += package_sources(team_config.packages, spec.requirement_files)
+    return found
+
+
+def package_sources(site: Mapping[str, Any], files: Mapping[str, str]) -> list[Object]:
+    """Variables of the container that fetches packages: the site's index, and requirements that no code brings."""
+    found = packages.index_environment(site)
+    if files:
+        found.append({"name": packages.FILES, "value": literal([json.dumps(dict(files))])[0]})
     return found
 
 
@@ -257,10 +262,16 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
     if not spec.packages:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
-    image = image_of(spec, team_config)
-    words = packages.kept(home(spec) or ROOT, spec.packages)
-    keep = helper(packages.KEEP, words, team_config.platform_image)
-    return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
+    image, place = image_of(spec, team_config), packages.kept(home(spec) or ROOT, spec.packages)
+    return installation(image, place, team_config.packages, team_config.platform_image, memory)
+
+
+def installation(
+    image: str, place: list[str], site: Mapping[str, Any], platform_image: str, memory: str
+) -> list[Object]:
+    """The containers that install packages in a run's own image, and keep them for later runs at `packages.kept`."""
+    keep = helper(packages.KEEP, place, platform_image)
+    return [packages.install(image, site, CLOSED, NO_GPU, memory), keep]
 
 
 def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:

@@ -1,9 +1,9 @@
-"""What kfp's SDK writes before a component's own command, read word by word: packages that pip is to bring.
+"""Reads the command that kfp's SDK writes before a component's own, word by word: the packages that pip would install.
 
     kfp 2.7 to 2.17   sh -c '\\nif ! [ -x "$(command -v pip)" ]; then … PIP_… python3 -m pip install … && "$0" "$@"\\n'
     kfp 1.8           sh -c '(PIP_… python3 -m pip install … || PIP_… python3 -m pip install … --user) && "$0" "$@"'
 
-Whatever differs from what the SDK writes by as much as one word is somebody's own command, and stays as it is.
+A command that differs from the SDK's by one word is the user's own, and stays as it is.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from trainyard.policy.lint.report import Site, site
 if TYPE_CHECKING:
     from trainyard.pipelines.ir.model import Pipeline
     from trainyard.pipelines.lint.pipelines import Translated
+    from trainyard.policy.fill import Filled
 
 __all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site", "with_images"]
 
@@ -33,15 +34,16 @@ def pipeline(
     """What is wrong with a loaded kfp pipeline that is to run in this queue and with this priority class.
 
     Args:
-        translated: gives the workflow that will be sent; without, one is made with something for each missing argument.
+        translated: gives what `with_images` makes of the workflow to be sent; without, one is made with something
+            for each missing argument.
     """
     from trainyard.pipelines.lint import pipelines
 
     return pipelines.check(found, site, queue=queue, priority=priority, translated=translated)
 
 
-def with_images(made: dict[str, Any], site: Site) -> dict[str, Any]:
+def with_images(made: dict[str, Any], site: Site) -> Filled:
     """A translated workflow with the images that stand in for others at this site."""
     from trainyard.pipelines.lint import pipelines
 
-    return pipelines.with_images(made, site).obj
+    return pipelines.with_images(made, site)

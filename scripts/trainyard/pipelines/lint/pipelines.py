@@ -28,7 +28,7 @@ OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # what a task is given, not i
 PLACEHOLDERS: dict[str, Any] = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
 # Tells the line of what: (line in the YAML, names in Python, whether a call is meant).
 Where = Callable[[int, tuple[str, ...], bool], int]
-Translated = Callable[[], dict[str, Any]]
+Translated = Callable[[], fill.Filled]
 
 
 def check_source(path: Path, site: Site) -> list[Finding]:
@@ -109,8 +109,10 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
         _parts(pipeline, yaml, report, where)
         return
     try:
-        made = (
-            translated() if translated else translate.workflow(pipeline, _arguments(pipeline), _settings(report.site))
+        filled = (
+            translated()
+            if translated
+            else with_images(translate.workflow(pipeline, _arguments(pipeline), _settings(report.site)), report.site)
         )
     except translate.Unsupported as error:
         _refused(pipeline, error, report, where)
@@ -122,7 +124,6 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
             raise
         report.add("TY213" if large else "TY215", 1, error.what, error.hint)
         return
-    filled = with_images(made, report.site)
     arrival.tell(filled, lambda at: 1, report, "")
     wheels.check(pipeline, report, where, dict(filled.images))
     _translated(pipeline, filled.obj, yaml, report, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from trainyard.pipelines.translate.settings import Settings
 
 if TYPE_CHECKING:
     from trainyard.pipelines.lint import Finding, Site
+    from trainyard.policy.fill import Filled
 
 LARGEST = 1 << 20  # bytes; etcd takes one and a half times that, and the status needs room beside the spec
 
@@ -75,16 +77,14 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
     from trainyard.pipelines.ir import compile as compiling
 
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
-    arguments, done = split(wanted.given), list[dict[str, Any]]()
+    arguments, site = split(wanted.given), _site(contract, settings)
 
-    def translated() -> dict[str, Any]:
-        if not done:
-            done.append(translate.workflow(pipeline, arguments, settings))
-        return done[0]
+    @functools.cache
+    def translated() -> Filled:
+        return lint.with_images(translate.workflow(pipeline, arguments, settings), site)
 
-    site = _site(contract, settings)
     found = lint.pipeline(pipeline, site, queue=wanted.queue, priority=wanted.priority, translated=translated)
-    findings, made = refuse(found, wanted.file), lint.with_images(translated(), site)
+    findings, made = refuse(found, wanted.file), translated().obj
     made["spec"].setdefault("activeDeadlineSeconds", settings.deadline)
     return made, findings
 

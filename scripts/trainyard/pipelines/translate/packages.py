@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from trainyard.kinds import packages, pods
 from trainyard.pipelines.ir.installer import Installer
 from trainyard.pipelines.ir.model import Component
@@ -24,11 +22,10 @@ def add(ctx: Context, component: Component, asked: Installer, found: Object) -> 
     key = packages.key(settings.team, wanted.digest(image, str(site.get("index") or "")))
     words = ["fetch", f"--into={pods.ROOT}", *packages.fetched(FILE, key)]
     fetch = pods.helper(pods.FETCH, words, settings.platform_image)
-    texts = pods.literal([json.dumps({FILE: wanted.text()})])[0]
-    fetch["env"] += [*packages.index_environment(site), {"name": packages.FILES, "value": texts}]
-    install = packages.install(image, site, pods.CLOSED, pods.NO_GPU, MEMORY)
-    keep = pods.helper(packages.KEEP, packages.kept(pods.ROOT, key), settings.platform_image)
-    found.setdefault("initContainers", []).extend([fetch, install, keep])
+    fetch["env"] += pods.package_sources(site, {FILE: wanted.text()})
+    place = packages.kept(pods.ROOT, key)
+    install = pods.installation(image, place, site, settings.platform_image, MEMORY)
+    found.setdefault("initContainers", []).extend([fetch, *install])
     found["volumes"] += [{"name": "trainyard", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     found["metadata"] = {"labels": dict(packages.LABEL)}
     container["volumeMounts"].append({"name": "trainyard", "mountPath": pods.ROOT})

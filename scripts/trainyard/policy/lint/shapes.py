@@ -25,10 +25,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
-OLD = {
-    "CronWorkflowSpec": ("schedule",),
-    "Synchronization": ("mutex", "semaphore"),
-}  # Argo's, of which hera has the plural
+# Argo's, of which hera has the plural.
+OLD = {"CronWorkflowSpec": ("schedule",), "Synchronization": ("mutex", "semaphore")}
 GONE, ADDED, QUOTED = "remove it", "add ", "write it in quotes"
 
 
