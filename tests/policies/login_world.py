@@ -107,7 +107,7 @@ class World:
             textwrap.dedent(f"""\
                 #!{sys.executable}
                 import sys
-                sys.path[:0] = {[str(ROOT / "scripts"), str(Path(__file__).parent)]!r}
+                sys.path[:0] = {sys.path!r}
                 from types import SimpleNamespace
                 import ssl
                 from dex_issuer import Person

@@ -97,7 +97,7 @@ class Site:
         found = [] if answer.ok else [Finding(_guard(answer.message), True, FORBIDDEN.sub("", answer.message))]
         for warning in answer.warnings:
             if match := SAYS.fullmatch(warning):
-                found.append(Finding(match[1], self.modes[match[1]] == "enforce", match[2]))
+                found.append(Finding(match[1], self.modes.get(match[1]) == "enforce", match[2]))
             else:
                 found.append(Finding(_guard(warning), False, warning))
         return tuple(found)
