@@ -77,7 +77,7 @@ func flatten(value any) []string {
 				return flatten(inner)
 			}
 		}
-		if v != "" && v != "null" && v != absent {
+		if v != "" && v != "null" && v != absent && v != before {
 			return []string{v}
 		}
 	}

@@ -120,11 +120,12 @@ func (p place) outputURI(name string) string {
 	return p.kfp("out", name, dataName)
 }
 
-// outputFile is where kfp's executor writes what it returns. kfp takes its folder for the place of the task in the store.
+// outputFile is where kfp's executor writes what it returns. kfp takes its folder for the place of the task in the store,
+// and dsl.get_uri() names files in it as it likes: outputs, which may have the same names, lie one level above.
 func (p place) outputFile() string {
 	const name = "executor_output.json"
 	if top := p.top(); top != "" && p.s3 != "" {
-		return filepath.Join(p.s3, strings.TrimPrefix(top, "s3://"), name)
+		return filepath.Join(p.s3, strings.TrimPrefix(top, "s3://"), ".task", name)
 	}
 	return p.kfp(name)
 }

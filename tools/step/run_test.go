@@ -123,6 +123,10 @@ func TestURIsInTheStore(t *testing.T) {
 	said := `{"artifacts": {"b": {"artifacts": [{"uri": "s3://` + key + `/mine"}]}}}`
 	p.succeeds(`cp "$2/other/set.csv" "$2/`+key+`/mine"; printf %s "$3" > "$1"`, "{{$.outputs.output_file}}", p.s3, said)
 	p.is("rows", "kfp/out/b/data")
+	p = newPod(t, pass, nil).withLinks() // kfp's dsl.get_uri("b"), the name of the output itself
+	p.artifact("a", meta{}, "")
+	p.succeeds(`echo mine > "${1%/*}/b"; printf %s "$2" > "$1"`, "{{$.outputs.output_file}}", strings.ReplaceAll(said, "mine", ".task/b"))
+	p.is("mine\n", "kfp/out/b/data")
 	p = newPod(t, pass, nil).withLinks()
 	p.artifact("a", meta{}, "")
 	p.succeeds(`printf %s "$2" > "$1"`, "{{$.outputs.output_file}}", strings.ReplaceAll(said, key, "elsewhere"))

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	absent = "trainyard.io/absent" // Argo's default value of an optional input that was not given
+	absent = "absent.trainyard.io" // Argo's default value of an optional input that was not given
+	before = "trainyard.io/absent" // the same in runs that 0.3.0 began
 	// maxOutput is what an output parameter may have: it travels in the environment of the next step, where Linux ends
 	// at 128 KiB, and in the status of the workflow, which etcd ends at 1 MiB.
 	maxOutput = 100_000
@@ -58,7 +59,7 @@ func readParameters(s step, info runInfo) (map[string]any, error) {
 // inputValue reads what Argo gives, which is text, by the parameter's type.
 func inputValue(kind parameter, raw any, info runInfo) (any, error) {
 	text, isText := raw.(string)
-	if raw == nil || isText && text == absent {
+	if raw == nil || isText && (text == absent || text == before) {
 		return nil, nil
 	}
 	if isText {

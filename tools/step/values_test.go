@@ -8,7 +8,7 @@ import (
 
 func TestInputValues(t *testing.T) {
 	for _, c := range []struct{ kind, items, text, want string }{
-		{"STRING", "", "5", `"5"`}, {"STRING", "", "null", `"null"`}, {"STRING", "", "", `""`}, {"STRING", "", absent, "null"},
+		{"STRING", "", "5", `"5"`}, {"STRING", "", "null", `"null"`}, {"STRING", "", "", `""`}, {"STRING", "", absent, "null"}, {"STRING", "", before, "null"},
 		{"NUMBER_INTEGER", "", "3.0", "3"}, {"NUMBER_INTEGER", "", "1e3", "1000"}, {"NUMBER_INTEGER", "", "null", "null"},
 		{"NUMBER_INTEGER", "", "9007199254740993", "9007199254740993"}, {"NUMBER_DOUBLE", "", "0.10", "0.10"},
 		{"BOOLEAN", "", "True", "true"}, {"BOOLEAN", "", "0", "false"}, {"LIST", "", "[1.0, 2.5, [3.0]]", "[1,2.5,[3]]"},

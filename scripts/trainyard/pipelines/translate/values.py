@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-ABSENT = "trainyard.io/absent"
+ABSENT = "absent.trainyard.io"  # the name of no Secret or ConfigMap: one that is optional may be absent, too
 LARGEST = 100_000  # bytes of a parameter: it reaches its step in a variable, and Linux takes 128 KiB
 
 

@@ -1,7 +1,9 @@
 """What a translation says of a step's pod: amounts, GPUs, secrets, placement, claims, retries."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Optional
 
 import pytest
 from kfp import dsl, kubernetes
@@ -72,6 +74,18 @@ def test_secrets_maps_and_fields(tmp_path: Path) -> None:
     assert sources[("ephemeral",)]["ephemeral"]["volumeClaimTemplate"]["spec"]["storageClassName"] == "fast"
     paths = {one["mountPath"] for one in found["container"]["volumeMounts"]}
     assert {"/keys", "/facts", "/scratch", "/data", "/wide", "/kfp", "/s3"} == paths
+
+
+def test_an_optional_name_that_is_not_given_names_nothing(tmp_path: Path) -> None:
+    @dsl.pipeline(name="named")
+    def named(secret: Optional[str] = None):  # noqa: UP045
+        kubernetes.use_secret_as_env(step(), secret, {"token": "TOKEN"}, optional=True)
+
+    found = of(named, tmp_path)
+    reference = next(one for one in template(found, "step")["container"]["env"] if one["name"] == "TOKEN")
+    assert reference["valueFrom"]["secretKeyRef"]["optional"] is True
+    [given] = found["spec"]["arguments"]["parameters"]
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", given["value"]), "Kubernetes takes no such name"
 
 
 def test_placement_and_the_rest(tmp_path: Path) -> None:
