@@ -32,7 +32,8 @@ def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[s
             if why := missing(text, there, site["wheels"]):
                 line = where(executor.line, (executor.label, "packages_to_install"), False)
                 hint = f"the platform engineer brings it: write {text!r} into a file, `trainyard wheels put FILE`"
-                report.add("TY306", line, why, hint, task=executor.label.removeprefix("exec-"))
+                elsewhere = "".join(f"; {one}, which it names, is not asked" for one in asked.indexes)
+                report.add("TY306", line, why + elsewhere, hint, task=executor.label.removeprefix("exec-"))
 
 
 def missing(text: str, there: Mapping[str, str], files: Iterable[str]) -> str:

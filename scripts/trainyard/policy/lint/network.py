@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from trainyard.contract import Contract, Team
 from trainyard.policy.lint.pod_rules import Said, name_of, words
 from trainyard.policy.lint.pods import Pod
 
+SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
 CODES = ("TY302", "TY303")
 INSTALL = re.compile(
     r"""\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['"], ?['"]install\b"""
@@ -28,10 +30,20 @@ def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Packages that are fetched while the step runs."""
     for container, path in pod.containers():
         for at, word in words(container):
-            if INSTALL.search(word):
+            if INSTALL.search(_started(word)):
                 what = f"{name_of(container)} installs packages while it runs"
                 yield "TY302", (*path, *at), what, "put them into the image and take that one"
                 break
+
+
+def _started(word: str) -> str:
+    """Of Python code what it calls, so that a comment, a docstring or a message installs nothing; else the whole."""
+    try:
+        calls = [one for one in ast.walk(ast.parse(word)) if isinstance(one, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError):
+        return word
+    names = ((ast.unparse(one.func).rpartition(".")[2], one) for one in calls)
+    return "\n".join(ast.unparse(one) for name, one in names if name not in SAYS)
 
 
 def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:

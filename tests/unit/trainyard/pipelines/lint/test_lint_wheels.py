@@ -56,6 +56,16 @@ def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
     return [one.code for one in found]
 
 
+def test_an_index_that_is_not_asked_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "fitting.py"
+    file.write_text(PIPELINE.format('yapf"], pip_index_urls=["https://wheels.example.org/simple'))
+    known = sites.of_values(yaml.safe_load(VALUES))
+    contract = read.contract({**known.raw, "packages": {"wheels": FILES}}, known.source)
+    found = [one.reason for one in lint.file(file, lint.site(contract, "vision")) if one.code == "TY306"]
+    why = "there is no wheel of it; https://wheels.example.org/simple, which it names, is not asked"
+    assert found == [f"no run gets the package yapf: {why}"]
+
+
 def test_what_is_missing_is_refused_where_that_is_known(tmp_path: Path) -> None:
     assert codes(tmp_path, "yapf", wheels=FILES) == ["TY306"]
     assert codes(tmp_path, "pandas", wheels=FILES) == codes(tmp_path, "numpy", wheels=FILES) == []

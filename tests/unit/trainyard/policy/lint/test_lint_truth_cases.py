@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from lint_cases import one, site
 from lint_texts import MAIN, REPLICAS, STEP, VCJOB, WORKFLOW, resource
@@ -79,6 +81,8 @@ CASES = [
     ),
     ("packages of Debian", WORKFLOW, STEP, "[sh, -c, apt-get -y install x]", "TY302", "apt-get", "packages"),
     ("packages of Alpine", WORKFLOW, STEP, "[sh, -c, apk add git]", "TY302", "apk", "packages"),
+    ("packages by Python", WORKFLOW, STEP, """[python3, -c, 'import os; os.system("pip install x")']""", "TY302",
+     "os.system", "packages"),
     ("a clone", WORKFLOW, STEP, "[sh, -c, git clone x]", "TY303", "git clone", "fetches"),
     (
         "a download",
@@ -122,6 +126,12 @@ CASES = [
     ("a part of a gang, in Volcano's defaults", VCJOB, REPLICAS, f"{REPLICAS}      minAvailable: 1\n",
      "p22", "", "minAvailable is 2, the job has 4 replicas: part of them would start and wait"),
 ]  # fmt: skip
+
+
+def test_python_that_speaks_of_an_installation_installs_nothing() -> None:
+    code = "'''pip install x'''\n# pip install x\nhint = \"pip install x\"\nprint(\"pip install x\")"
+    text = WORKFLOW.replace(STEP, json.dumps(["python3", "-c", code]))
+    assert text != WORKFLOW and check_text(text, "file.yaml", site()) == []
 
 
 @pytest.mark.parametrize(
