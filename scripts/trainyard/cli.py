@@ -29,6 +29,7 @@ COMMANDS = {
     "rightsize": "trainyard.commands.rightsize",
     "run": "trainyard.commands.run",
     "runs": "trainyard.commands.runs",
+    "schedule": "trainyard.commands.schedule",
     "serve": "trainyard.commands.serve",
     "submit": "trainyard.commands.submit",
     "train": "trainyard.commands.train",

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from pipeline_harness import PipelineHarness
 from stepping import TEAM
 
 from trainyard import contract
+from trainyard.paths import ROOT
 from trainyard_agent.api import Api
 from trainyard_dev import argo
 from trainyard_dev.apiserver import ApiServer, running
@@ -78,6 +81,37 @@ def api(server: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> Ap
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
     monkeypatch.setattr(signal, "signal", lambda *_: signal.SIG_DFL)  # steps run in threads here
     return Api(account)
+
+
+@pytest.fixture
+def member(harness: PipelineHarness, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """`member("submit", …)` starts the command line as somebody of team vision."""
+    who = f"--kubeconfig {harness.server.kubeconfig} -n vision --as ada --as-group vision-members".split()
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "HOME": str(tmp_path), "TERM": "dumb"}
+    env["TRAINYARD_CACHE"] = os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
+
+    def start(*words: str | Path) -> subprocess.Popen[str]:
+        # Tests that run in the background ignore SIGINT, and so would what they start.
+        argv = ["env", "--default-signal=INT", sys.executable, "-m", "trainyard_dev", *map(str, words), *who]
+        return subprocess.Popen(
+            [*argv, "--as-group", "system:authenticated"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path,
+        )  # fmt: skip
+
+    return start
+
+
+@pytest.fixture
+def call(member: Callable[..., subprocess.Popen[str]]) -> Callable[..., tuple[int, str, str]]:
+    """The same, until it has ended: code, standard output, standard error."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        process = member(*words)
+        out, err = process.communicate(timeout=240)
+        assert "Traceback" not in err, err
+        return process.returncode, out, err
+
+    return run
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +19,28 @@ if TYPE_CHECKING:
     from trainyard.pipelines.submit.prepare import Prepared, Wanted
 
 
+_WHAT = (
+    click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the pipeline."),
+    click.option("--queue", default="", help="One of the team's queues; else its own."),
+    click.option("--priority", default="", help="A priority class of the team."),
+    click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under."),
+    click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before."),
+    click.option("--dry-run", is_flag=True, help="Check everything and print the object instead of sending it."),
+    click.option(
+        "--contract", "contract_file", type=click.Path(path_type=Path), help="Platform contract; else the cluster's."
+    ),
+)
+
+
+def what_runs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what a run is, of every command that sends one."""
+    return functools.reduce(lambda made, option: option(made), reversed(_WHAT), command)
+
+
 @click.command()
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the pipeline.")
 @click.option("--name", default="", help="Which pipeline, when the file has several.")
-@click.option("--queue", default="", help="One of the team's queues; else its own.")
-@click.option("--priority", default="", help="A priority class of the team.")
-@click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under.")
-@click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before.")
-@click.option("--dry-run", is_flag=True, help="Check everything and print the Workflow instead of sending it.")
+@what_runs
 @click.option(
     "-o",
     "--output",
@@ -37,9 +52,6 @@ if TYPE_CHECKING:
 @click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
 @click.option("-d", "--detach", is_flag=True, help="Send it and return.")
 @click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
-@click.option(
-    "--contract", "contract_file", type=click.Path(path_type=Path), help="Platform contract; else the cluster's."
-)
 @click.option("--backend", type=click.Choice(["argo", "kfp"]), default="argo", show_default=True)
 @click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="Of the KFP backend.")
 @click.option("--token", envvar="KFP_TOKEN", default="", help="For the KFP backend; better in the variable KFP_TOKEN.")
@@ -94,12 +106,7 @@ def submit(
         return
     if endpoint and click.get_current_context().get_parameter_source("endpoint").name == "COMMANDLINE":
         raise UsageError("--endpoint is for the backend kfp", hint="add --backend kfp")
-    kube, contract, team = _place(access, contract_file, dry_run)
-    from trainyard.pipelines.submit import prepare
-
-    prepared = prepare.workflow(wanted, contract, team, say)
-    for one in prepared.findings:
-        say(prepare.line(one))
+    kube, prepared = checked(wanted, access, contract_file, dry_run)
     if dry_run:
         _print(prepared.workflow, form or "yaml")
         return
@@ -107,6 +114,17 @@ def submit(
     if after_started:
         _wait_for_turn(kube, prepared)
     _send(kube, prepared, access, form, wait, detach, step)
+
+
+def checked(wanted: Wanted, access: Access, contract_file: Path | None, dry_run: bool) -> tuple[Kube | None, Prepared]:
+    """What would be sent, after lint has said its warnings; a dry run may be without a cluster."""
+    from trainyard.pipelines.submit import prepare
+
+    kube, contract, team = _place(access, contract_file, dry_run)
+    prepared = prepare.workflow(wanted, contract, team, say)
+    for one in prepared.findings:
+        say(prepare.line(one))
+    return kube, prepared
 
 
 def _place(access: Access, contract_file: Path | None, dry_run: bool) -> tuple[Kube | None, Contract, str]:

@@ -71,13 +71,12 @@ TEMPLATES = {
     "vcjob": "/spec/tasks/1/template",
     **{name: f"/spec/{kind.replicas}/Worker/template" for name, kind in DERIVED.items()},
     "job": "/spec/template",
-    "cronjob": "/spec/jobTemplate/spec/template",
     "deployment": "/spec/template",
     "statefulset": "/spec/template",
 }
 # Who asks where a case doesn't say, of what members don't make.
 MAKERS = {
-    **dict.fromkeys(("cronjob", "statefulset", "cronworkflow", "volume"), "editor"),
+    **dict.fromkeys(("statefulset", "volume"), "editor"),
     **dict.fromkeys(("team-namespace", "other-namespace"), "editor"),
     **dict.fromkeys(("cluster-binding", "binding"), "admin"),
     "deployment": "admin",  # members' serve models, so what other rules say of any is asked as the platform's

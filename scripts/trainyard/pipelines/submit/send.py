@@ -18,14 +18,17 @@ POLL_INTERVAL_S = 2.0
 def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
     """Sends it, with who sent it written on it. Raises KubeError with what admission says."""
     caller.sign(kube, workflow)
+    return put(kube, workflow, "run", "delete it with `trainyard runs delete`, or give the workflow a generateName")
+
+
+def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]:
+    """Creates one of Argo's objects. `hint` says what to do when there is one of that name already."""
     try:
-        return kube.create(workflow)
+        return kube.create(obj)
     except KubeError as error:
         if error.status == 409:
-            raise TrainyardError(
-                f"there is already a run {workflow['metadata'].get('name')} in {kube.namespace}",
-                hint="delete it with `trainyard runs delete`, or give the workflow a generateName",
-            ) from None
+            name = obj["metadata"].get("name")
+            raise TrainyardError(f"there is already a {what} {name} in {kube.namespace}", hint=hint) from None
         if error.status == 404:
             raise TrainyardError(
                 f"this cluster runs no pipelines: {error.what}",

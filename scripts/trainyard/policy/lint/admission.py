@@ -27,13 +27,12 @@ MEANT: dict[str, tuple[Path, ...]] = {
     "gang-size": (("spec", "minAvailable"), ("spec", "runPolicy", "schedulingPolicy", "minAvailable")),
     "job-gpus": tuple(("spec", key) for key in (*REPLICA_KEYS, "tasks", "template", "containers")),
     "pod-queue": (
-        ("spec", "jobTemplate", "spec", "template"),
         ("spec", "template", "metadata"),
         ("spec", "template"),
         ("metadata", "annotations"),
         ("metadata",),
     ),
-    "job-deadline": (("spec", "runPolicy"), ("spec", "jobTemplate", "spec"), ("spec",)),
+    "job-deadline": (("spec", "runPolicy"), ("spec",)),
 }
 # What a message tells to set: one with its way from spec on, or a name in camel case.
 WAY = re.compile(r"\bset spec\.([\w.]+\w)")

@@ -35,9 +35,7 @@ ASK = "ask the platform engineer, who may"
 INSTEAD = {
     ("argoproj.io", "WorkflowTemplate"): "put its templates into the Workflow that runs them",
     ("argoproj.io", "ClusterWorkflowTemplate"): "put its templates into the Workflow that runs them",
-    ("argoproj.io", "CronWorkflow"): "submit a Workflow for each run",
-    ("batch", "CronJob"): "send a Job for each run",
-    ("batch.volcano.sh", "CronJob"): "send a Job for each run",
+    ("batch.volcano.sh", "CronJob"): "use `trainyard schedule create`",
     ("scheduling.volcano.sh", "PodGroup"): "the operator of a job makes it: name the queue in the job",
     ("scheduling.volcano.sh", "Queue"): "take one of the team's queues",
     ("", "Service"): "ranks of a job find each other without one",

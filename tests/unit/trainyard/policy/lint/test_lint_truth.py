@@ -33,11 +33,10 @@ def test_what_the_cases_begin_from_is_clean(text: str) -> None:
 FORBIDDEN = {
     ("apps/v1", "Deployment"): "send a Job, which ends, or ask the platform engineer",
     ("apps/v1", "ReplicaSet"): "send a Job",
-    ("batch/v1", "CronJob"): "send a Job for each run",
+    ("batch.volcano.sh/v1alpha1", "CronJob"): "use `trainyard schedule create`",
     ("v1", "Service"): "find each other without one",
     ("v1", "Secret"): "the team's own",
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): "name the queue in the job",
-    ("argoproj.io/v1alpha1", "CronWorkflow"): "submit a Workflow for each run",
     ("argoproj.io/v1alpha1", "WorkflowTemplate"): "put its templates into the Workflow",
     ("networking.k8s.io/v1", "NetworkPolicy"): "ask the platform engineer, who may",
 }

@@ -1,0 +1,146 @@
+"""Commands under `trainyard schedule`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trainyard import structured
+from trainyard.commands.common import output, say
+from trainyard.commands.submit import checked, what_runs
+from trainyard.errors import UsageError
+from trainyard.kube import Access, options
+
+_name = click.argument("name", metavar="NAME")
+
+
+@click.group()
+def schedule() -> None:
+    """Run a pipeline again and again, at times of your choice, in your team's queue."""
+
+
+@schedule.command()
+@_name
+@click.argument("pipeline", type=click.Path(path_type=Path))
+@click.option("--cron", multiple=True, metavar="'M H D M W'", help="When runs begin; may be given several times.")
+@click.option("--every", default="", metavar="TIME", help="From one begin to the next: 90m, 12h, 2d.")
+@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="In which --cron counts.")
+@click.option("--start", default="", metavar="DATE", help="No run begins before.")
+@click.option("--end", default="", metavar="DATE", help="No run begins from then on.")
+@click.option("--catch-up", default="", metavar="TIME", help="Begin the last run that was missed, so late at most.")
+@click.option("--max-running", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+              help="Runs at once; 0: any number.")  # fmt: skip
+@click.option("--replace", is_flag=True, help="A run that is due ends the one before.")
+@click.option("--paused", is_flag=True, help="Create it, and begin no run before `resume`.")
+@click.option("--pipeline-name", default="", metavar="NAME", help="Which pipeline, when the file has several.")
+@what_runs
+@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="What to print.")
+@options
+def create(
+    name: str, pipeline: Path, cron: tuple[str, ...], every: str, time_zone: str, start: str, end: str, catch_up: str,
+    max_running: int, replace: bool, paused: bool, pipeline_name: str, given: tuple[str, ...], queue: str,
+    priority: str, experiment: str, no_cache: bool, dry_run: bool, contract_file: Path | None, form: str | None,
+    access: Access,
+) -> None:  # fmt: skip
+    """Run a pipeline at times of your choice, as an Argo CronWorkflow.
+
+    It is compiled and checked now, once; a later change of the file changes no run.
+
+    \b
+    trainyard schedule create nightly train.py --cron '0 4 * * *' --time-zone Europe/Berlin
+    trainyard schedule create often train.py --every 30m --end 2026-12-24
+    """
+    from trainyard.kinds.spec import seconds
+    from trainyard.kube import caller
+    from trainyard.pipelines import schedules
+    from trainyard.pipelines.submit import send
+    from trainyard.pipelines.submit.prepare import Wanted
+
+    if bool(cron) == bool(every):
+        raise UsageError("say when runs begin", hint="give either --cron or --every")
+    every_s = seconds(every) if every else 0
+    if every_s % 60:
+        raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 2d")
+    if replace and max_running != 1:
+        raise UsageError("--replace keeps one run at a time", hint="leave out --max-running")
+    if not pipeline.exists():
+        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
+    begin, stop = (schedules.moment(text, time_zone) if text else None for text in (start, end))
+    if begin and stop and begin >= stop:
+        raise UsageError("--end is not after --start")
+    late_s = seconds(catch_up) if catch_up else 0
+    times = schedules.Times(cron, every_s, time_zone, begin, stop, late_s, max_running, replace)
+    wanted = Wanted(pipeline, pipeline_name, given, queue, priority, experiment, not no_cache)
+    kube, prepared = checked(wanted, access, contract_file, dry_run)
+    if kube and not dry_run:
+        caller.sign(kube, prepared.workflow)
+    made = schedules.cron_workflow(name, prepared.workflow, times, paused=paused)
+    if kube and not dry_run:
+        made = send.put(kube, made, "schedule", f"delete it with `trainyard schedule delete {name}`")
+        if max_running > 1:
+            schedules.keep_limit(kube, made, max_running)
+        say(f"schedule {name} created in {kube.namespace}{', paused' * paused}")
+    if dry_run or form:
+        click.echo(f"{name}\n" if form == "name" else structured.text(made, form or "yaml"), nl=False)
+
+
+@schedule.command("list")
+@output("table", "json", "yaml", "name")
+@options
+def list_(form: str, access: Access) -> None:
+    """List the team's schedules, with why the last run of one was refused."""
+    from trainyard.observe.listing import columns
+    from trainyard.pipelines import schedules
+    from trainyard.times import now
+
+    kube = access.connect()
+    found = schedules.listed(kube)
+    if form in ("json", "yaml"):
+        click.echo(structured.text(found, form), nl=False)
+    elif form == "name":
+        click.echo("\n".join(one["metadata"]["name"] for one in found))
+    elif found:
+        head = ["NAME", "SCHEDULE", "ZONE", "STATE", "LAST", "RUNNING", "SUCCEEDED", "FAILED", "BY"]
+        click.echo(columns([head, *(schedules.row(one, now()) for one in found)]))
+        for one in found:
+            if why := schedules.refusal(one):
+                say(f"{one['metadata']['name']}: {why}")
+    else:
+        say(f"no schedules in {kube.namespace}")
+
+
+@schedule.command()
+@_name
+@options
+def pause(name: str, access: Access) -> None:
+    """Begin no further run; a run that goes on is left alone."""
+    _suspend(access, name, True)
+
+
+@schedule.command()
+@_name
+@options
+def resume(name: str, access: Access) -> None:
+    """Begin runs again."""
+    _suspend(access, name, False)
+
+
+@schedule.command()
+@_name
+@options
+def delete(name: str, access: Access) -> None:
+    """Remove a schedule, with its runs; what they left in the store stays."""
+    from trainyard.pipelines import schedules
+
+    kube = access.connect()
+    if not kube.delete(kube.path(schedules.VERSION, schedules.RESOURCE, name)):
+        raise schedules.missing(kube, name)
+    say(f"schedule {name} deleted")
+
+
+def _suspend(access: Access, name: str, on: bool) -> None:
+    from trainyard.pipelines import schedules
+
+    schedules.suspend(access.connect(), name, on)
+    say(f"schedule {name} {'paused' if on else 'resumed'}")
