@@ -15,7 +15,6 @@ from pipeline_harness import PipelineHarness, Run
 
 from waiting import wait
 
-member, call = test_submit.member, test_submit.call
 FILES = Path(__file__).with_name("elsewhere")
 VCJOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/vision/jobs"
 IMAGE = "docker.io/trainyard/pipeline:0.2.0"
