@@ -6,8 +6,6 @@ import samples
 from kfp import dsl
 from pipeline_harness import PipelineHarness
 
-from trainyard_dev.e2e.flows.as_written import as_written
-
 
 @dsl.pipeline(name="artifacts")
 def artifacts():
@@ -96,11 +94,3 @@ def test_users_code_sees_no_keys_of_the_store(harness: PipelineHarness) -> None:
         main = next(one for one in life.pod["spec"]["containers"] if one["name"] == "main")
         assert not [one for one in main["env"] if "valueFrom" in one]
         assert not [one for one in main["volumeMounts"] if "secret" in one["name"]]
-
-
-def test_components_run_as_kfp_writes_them(harness: PipelineHarness) -> None:
-    """On the Python of this machine; on a cluster they run on that of the stand-in."""
-    run = harness.run(as_written, {"recipient": "Ada"})
-    assert run.phase == "Succeeded", run.message
-    assert run.value("count", "Output") == str(len("Hello, Ada!"))
-    assert len(run.of("say-hello")) == 1 and run.pods("shell"), run.summary()

@@ -78,7 +78,7 @@ def test_uris_are_in_the_store_and_paths_are_files(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     said = (left / "outp" / "Output").read_text()
-    assert said == f"{uri} /{uri.replace('s3:/', 's3')} {MADE}/model/data {MADE}/more"
+    assert said == f"{uri} /{uri.replace('s3:/', 's3')} {MADE}/model/data {MADE}/.task/more"
     assert (left / "out/model/data/weights").read_text() == "abab"
     assert (left / "out/model/data.txt").read_text() == "beside"
     assert json.loads((left / "out/model/meta.json").read_text())["uri"] == f"{MADE}/model/data"

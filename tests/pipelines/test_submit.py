@@ -18,6 +18,7 @@ from pipeline_harness import PipelineHarness, Run
 from trainyard.kube import Access, gangs
 from trainyard.paths import ROOT
 from trainyard.pipelines.runs import nodes, snapshot
+from trainyard_dev.e2e.runs import FLOWS
 from waiting import wait
 
 SAMPLES = Path(__file__).with_name("samples.py")
@@ -236,3 +237,11 @@ def test_why_a_pod_waits_is_shown(harness: PipelineHarness, call: Any, file: Any
         assert nodes.run(snapshot.fetch(kube, name)).find(step.name).id == step.id
     finally:
         call("runs", "delete", name, "--force")
+
+
+def test_components_run_as_kfp_writes_them(harness: PipelineHarness, call: Any) -> None:
+    """On the Python of this machine; on a cluster they run on that of the stand-in."""
+    code, out, err = call("submit", FLOWS / "as_written.py", "-p", "recipient=Ada", "--wait")
+    assert code == 0, out + err
+    run = _run(harness, _name(err))
+    assert run.value("count", "Output") == str(len("Hello, Ada!")) and run.pods("shell"), run.summary()
