@@ -24,7 +24,8 @@ READ, WRITE = ("get", "list", "watch"), ("create", "patch", "delete")
 JOBS = tuple(kind.resource for kind in registry.KINDS)
 LOOK = (
     *JOBS, "pods", "services", "events", "configmaps", "persistentvolumeclaims", "resourcequotas", "limitranges",
-    "podgroups.scheduling.volcano.sh", "workflows.argoproj.io", "workflowtemplates.argoproj.io", "events.events.k8s.io",
+    "podgroups.scheduling.volcano.sh", "workflows.argoproj.io", "workflowtemplates.argoproj.io",
+    "cronworkflows.argoproj.io", "events.events.k8s.io",
 )  # fmt: skip
 
 # The whole of what each may do in the namespace of team vision, by resource. All else is refused.
@@ -35,6 +36,8 @@ RUN: dict[str, set[str]] = {
     "pods": {*READ, "create", "delete"},
     "configmaps": {*READ, *WRITE, "update"},
     "workflows.argoproj.io": {*READ, *WRITE, "update"},
+    "cronworkflows.argoproj.io": {*READ, *WRITE, "update"},
+    "cronjobs.batch": {"get", "create"},  # so that a rule answers: it lets none through
     "pods/exec": {"get", "create"},
     "pods/portforward": {"get", "create"},
 }
