@@ -95,7 +95,7 @@ def test_teardown_has_rights_to_stop_and_none_on_data(objects: Objects) -> None:
     rules = one(objects, "ClusterRole", "trainyard-teardown")["rules"]
     deletable = {resource for rule in rules if "delete" in rule["verbs"] for resource in rule["resources"]}
     jobs = {kind.plural for kind in registry.KINDS}
-    assert deletable == {*jobs, "workflows", "queues", "podgroups", "pods"}
+    assert deletable == {*jobs, "cronworkflows", "workflows", "queues", "podgroups", "pods"}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "delete"}
 
 
@@ -107,8 +107,8 @@ def test_rights_of_hooks_end_with_them(objects: Objects, name: str) -> None:
 
 def test_workflows_are_stopped_before_the_jobs_that_they_submit(objects: Objects) -> None:
     plan = plan_of(objects, "teardown")
-    assert plan["training"][0] == "argoproj.io/v1alpha1/workflows"
-    assert plan["training"][1:] == [f"{kind.api_version}/{kind.plural}" for kind in registry.with_gang()]
+    assert plan["training"][:2] == [f"argoproj.io/v1alpha1/{plural}" for plural in ("cronworkflows", "workflows")]
+    assert plan["training"][2:] == [f"{kind.api_version}/{kind.plural}" for kind in registry.with_gang()]
 
 
 def test_crds_of_a_part_that_is_off_are_left_alone(render: Rendering) -> None:
