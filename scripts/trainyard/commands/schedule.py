@@ -8,7 +8,7 @@ import click
 
 from trainyard import structured
 from trainyard.commands.common import output, say
-from trainyard.commands.submit import checked, what_runs
+from trainyard.commands.submit import checked, wanted_run, what_runs
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
 
@@ -55,7 +55,6 @@ def create(
     from trainyard.kube import caller
     from trainyard.pipelines import schedules
     from trainyard.pipelines.submit import send
-    from trainyard.pipelines.submit.prepare import Wanted
 
     if bool(cron) == bool(every):
         raise UsageError("say when runs begin", hint="give either --cron or --every")
@@ -64,14 +63,12 @@ def create(
         raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 2d")
     if replace and max_running != 1:
         raise UsageError("--replace keeps one run at a time", hint="leave out --max-running")
-    if not pipeline.exists():
-        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
+    wanted = wanted_run(pipeline, pipeline_name, given, queue, priority, experiment, no_cache)
     begin, stop = (schedules.moment(text, time_zone) if text else None for text in (start, end))
     if begin and stop and begin >= stop:
         raise UsageError("--end is not after --start")
     late_s = seconds(catch_up) if catch_up else 0
     times = schedules.Times(cron, every_s, time_zone, begin, stop, late_s, max_running, replace)
-    wanted = Wanted(pipeline, pipeline_name, given, queue, priority, experiment, not no_cache)
     kube, prepared = checked(wanted, access, contract_file, dry_run)
     if kube and not dry_run:
         caller.sign(kube, prepared.workflow)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trainyard.commands import common
 from trainyard.commands.common import say
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
@@ -26,9 +27,7 @@ _WHAT = (
     click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under."),
     click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before."),
     click.option("--dry-run", is_flag=True, help="Check everything and print the object instead of sending it."),
-    click.option(
-        "--contract", "contract_file", type=click.Path(path_type=Path), help="Platform contract; else the cluster's."
-    ),
+    common.contract_file,
 )
 
 
@@ -84,17 +83,13 @@ def submit(
 
     It is compiled, checked, translated, sent and followed. Ctrl-C ends the following, not the run.
     """
-    from trainyard.pipelines.submit.prepare import Wanted
-
     if sum([wait, detach, bool(step), dry_run]) > 1:
         raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
     if step and form:
         raise UsageError("--logs prints the log of a step, and -o the run", hint="choose one of them")
     if after_started and (dry_run or backend == "kfp"):
         raise UsageError("--after-started is for runs that are sent to a queue", hint="leave it out")
-    if not pipeline.exists():
-        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
-    wanted = Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
+    wanted = wanted_run(pipeline, name, given, queue, priority, experiment, no_cache)
     if backend == "kfp":
         from trainyard.pipelines.submit.kfp_backend import Endpoint
 
@@ -114,6 +109,17 @@ def submit(
     if after_started:
         _wait_for_turn(kube, prepared)
     _send(kube, prepared, access, form, wait, detach, step)
+
+
+def wanted_run(
+    pipeline: Path, name: str, given: tuple[str, ...], queue: str, priority: str, experiment: str, no_cache: bool
+) -> Wanted:
+    """What the options of `what_runs` ask for. Raises UsageError when there is no such file."""
+    from trainyard.pipelines.submit.prepare import Wanted
+
+    if not pipeline.exists():
+        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
+    return Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
 
 
 def checked(wanted: Wanted, access: Access, contract_file: Path | None, dry_run: bool) -> tuple[Kube | None, Prepared]:

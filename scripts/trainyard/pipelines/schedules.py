@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from trainyard.errors import UsageError
 from trainyard.kube import Kube, KubeError
 from trainyard.names import SUBMITTER
-from trainyard.times import span, stamp
+from trainyard.times import span, stamp, when
 
 VERSION, RESOURCE = "argoproj.io/v1alpha1", "cronworkflows"
 LONGEST = 52  # of a name: its runs are called after it and their time
@@ -161,8 +161,8 @@ def missing(kube: Kube, name: str) -> KubeError:
 def row(one: Object, at: datetime) -> list[str]:
     """What the table says of a schedule at a time."""
     spec, status = one["spec"], one.get("status") or {}
-    last = status.get("lastScheduledTime")
-    ago = span((at - datetime.fromisoformat(last.replace("Z", "+00:00"))).total_seconds()) if last else ""
+    last = when(status.get("lastScheduledTime"))
+    ago = span((at - last).total_seconds()) if last else ""
     who = (one["metadata"].get("annotations") or {}).get(SUBMITTER, "")
     lines = ", ".join(spec.get("schedules") or [spec.get("schedule", "")])
     counts = [len(status.get("active") or []), status.get("succeeded") or 0, status.get("failed") or 0]

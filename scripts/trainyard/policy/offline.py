@@ -218,9 +218,8 @@ def defaulted(obj: Object, team: Team | None) -> Object:
             done["metadata"]["annotations"] = {**notes, LIMIT_RANGER: f"LimitRanger plugin set: {'; '.join(given)}"}
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
         _volcano(spec)
-    elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
-        inner = (spec.get("jobTemplate") or {}).get("spec") if kind == "CronJob" else spec
-        pod = ((inner or {}).get("template") or {}).get("spec")
+    elif kind in ("Job", "Deployment", "StatefulSet"):
+        pod = (spec.get("template") or {}).get("spec")
         if isinstance(pod, dict):
             pod.setdefault("schedulerName", "default-scheduler")
     elif kind == "PodGroup":

@@ -46,22 +46,23 @@ def test_a_package_that_is_nowhere_is_named(wanted: str, why: str) -> None:
     assert missing(wanted, {"numpy": "2.4.6"}, FILES) == why
 
 
-def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
+def findings(tmp_path: Path, package: str, **site: Any) -> list[lint.Finding]:
     file = tmp_path / "fitting.py"
     file.write_text(PIPELINE.format(package))
     known = sites.of_values(yaml.safe_load(VALUES))
     contract = read.contract({**known.raw, "packages": site}, known.source)
     found = [one for one in lint.file(file, lint.site(contract, "vision")) if one.severity.name != "NOTE"]
     assert all("packages_to_install" in file.read_text().splitlines()[one.line - 1] for one in found)
-    return [one.code for one in found]
+    return found
+
+
+def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
+    return [one.code for one in findings(tmp_path, package, **site)]
 
 
 def test_an_index_that_is_not_asked_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "fitting.py"
-    file.write_text(PIPELINE.format('yapf"], pip_index_urls=["https://wheels.example.org/simple'))
-    known = sites.of_values(yaml.safe_load(VALUES))
-    contract = read.contract({**known.raw, "packages": {"wheels": FILES}}, known.source)
-    found = [one.reason for one in lint.file(file, lint.site(contract, "vision")) if one.code == "TY306"]
+    indexed = 'yapf"], pip_index_urls=["https://wheels.example.org/simple'
+    found = [one.reason for one in findings(tmp_path, indexed, wheels=FILES)]
     why = "there is no wheel of it; https://wheels.example.org/simple, which it names, is not asked"
     assert found == [f"no run gets the package yapf: {why}"]
 
