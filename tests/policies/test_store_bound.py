@@ -40,7 +40,8 @@ SERVING = {
     "scaledobjects.keda.sh": "scaled-object", "httpscaledobjects.http.keda.sh": "http-scaled-object",
     "inferenceservices.serving.kserve.io": "inference-service",
 }  # fmt: skip
-MADE = sorted(ALL - {*SERVED, *SERVING})
+REFUSED = {"cronjobs.batch"}  # by trainyard-schedules, each one
+MADE = sorted(ALL - {*SERVED, *SERVING, *REFUSED})
 
 
 def defaults() -> dict[str, Any]:
@@ -84,8 +85,9 @@ def large(resource: str, size: int) -> dict[str, Any]:
                 "outputs": {"result": filling}}  # fmt: skip
     if resource == "persistentvolumeclaims":
         return changed(bases()["claim"], {"/metadata/annotations": {"x": filling}})
-    if resource == "workflows.argoproj.io":
-        return changed(bases()["workflow"], {"/spec/arguments": {"parameters": [{"name": "x", "value": filling}]}})
+    if spec := {"workflows.argoproj.io": "/spec", "cronworkflows.argoproj.io": "/spec/workflowSpec"}.get(resource):
+        arguments = {"parameters": [{"name": "x", "value": filling}]}
+        return changed(bases()[resource.split("s.")[0]], {f"{spec}/arguments": arguments})
     name = {"pods": "cpu-pod", "jobs.batch.volcano.sh": "vcjob"}.get(resource, resource.split(".")[0].removesuffix("s"))
     obj = changed(bases()[name], {})
     for node in walk(obj):

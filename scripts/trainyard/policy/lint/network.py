@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from trainyard.policy.lint.pod_rules import Said, name_of, words
 from trainyard.policy.lint.pods import Pod
 
 SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
+SET = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
 CODES = ("TY302", "TY303")
 INSTALL = re.compile(
     r"""\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['"], ?['"]install\b"""
@@ -37,13 +39,22 @@ def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
 
 
 def _started(word: str) -> str:
-    """Of Python code what it calls, so that a comment, a docstring or a message installs nothing; else the whole."""
+    """Of Python code what it calls, and with which texts: a comment, a docstring or a message installs nothing."""
     try:
-        calls = [one for one in ast.walk(ast.parse(word)) if isinstance(one, ast.Call)]
+        with warnings.catch_warnings(action="ignore"):
+            nodes = list(ast.walk(ast.parse(word)))
     except (SyntaxError, ValueError, RecursionError):
         return word
-    names = ((ast.unparse(one.func).rpartition(".")[2], one) for one in calls)
-    return "\n".join(ast.unparse(one) for name, one in names if name not in SAYS)
+    calls = [one for one in nodes if isinstance(one, ast.Call)]
+    calls = [one for one in calls if ast.unparse(one.func).rpartition(".")[2] not in SAYS]
+    read = {one.id for call in calls for one in ast.walk(call) if isinstance(one, ast.Name)}
+    given = [one for one in nodes if isinstance(one, SET) and _names(one) & read]
+    return "\n".join(map(ast.unparse, [*calls, *given]))
+
+
+def _names(given: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) -> set[str]:
+    targets = given.targets if isinstance(given, ast.Assign) else [given.target]
+    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
 def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:

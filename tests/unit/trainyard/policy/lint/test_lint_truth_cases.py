@@ -83,6 +83,8 @@ CASES = [
     ("packages of Alpine", WORKFLOW, STEP, "[sh, -c, apk add git]", "TY302", "apk", "packages"),
     ("packages by Python", WORKFLOW, STEP, """[python3, -c, 'import os; os.system("pip install x")']""", "TY302",
      "os.system", "packages"),
+    ("packages by a name", WORKFLOW, STEP, """[python3, -c, 'import os; a = "pip install x"; os.system(a)']""",
+     "TY302", "os.system", "packages"),
     ("a clone", WORKFLOW, STEP, "[sh, -c, git clone x]", "TY303", "git clone", "fetches"),
     (
         "a download",
