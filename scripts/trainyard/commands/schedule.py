@@ -24,7 +24,7 @@ def schedule() -> None:
 @_name
 @click.argument("pipeline", type=click.Path(path_type=Path))
 @click.option("--cron", multiple=True, metavar="'M H D M W'", help="When runs begin; may be given several times.")
-@click.option("--every", default="", metavar="TIME", help="From one begin to the next: 90m, 12h, 2d.")
+@click.option("--every", default="", metavar="TIME", help="From one begin to the next, from midnight on: 30m, 90m, 1d.")
 @click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="In which --cron counts.")
 @click.option("--start", default="", metavar="DATE", help="No run begins before.")
 @click.option("--end", default="", metavar="DATE", help="No run begins from then on.")
@@ -60,7 +60,7 @@ def create(
         raise UsageError("say when runs begin", hint="give either --cron or --every")
     every_s = seconds(every) if every else 0
     if every_s % 60:
-        raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 2d")
+        raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 1d")
     if replace and max_running != 1:
         raise UsageError("--replace keeps one run at a time", hint="leave out --max-running")
     wanted = wanted_run(pipeline, pipeline_name, given, queue, priority, experiment, no_cache)

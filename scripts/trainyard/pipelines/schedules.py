@@ -35,7 +35,7 @@ class Times:
 
     Args:
         cron: lines of five fields, or `@daily` and its like; one of these or `every_s`.
-        every_s: seconds from one begin to the next, whole minutes.
+        every_s: seconds from one begin to the next, whole minutes, counted from midnight.
         zone: IANA name of the time zone in which `cron` counts.
         start, end: no run begins before the one, nor from the other on.
         late_s: a run that was missed begins up to so many seconds late; 0: never.
@@ -73,6 +73,22 @@ def checked(line: str) -> str:
     return text
 
 
+def of_clock(every_s: int) -> list[str]:
+    """Cron lines of an interval, from midnight on: Argo counts its `@every` anew with each change and every 20 minutes.
+
+    Raises UsageError for one that does not divide a day.
+    """
+    step, hours = every_s // 60, dict[int, list[str]]()
+    if 24 * 60 % step:
+        hint = "take 30m, 90m, 2h or 1d, or --cron"
+        raise UsageError(f"an interval of {step} minutes does not divide a day", hint=hint)
+    if 60 % step == 0:
+        return ["* * * * *" if step == 1 else "0 * * * *" if step == 60 else f"*/{step} * * * *"]
+    for at in range(0, 24 * 60, step):
+        hours.setdefault(at % 60, []).append(str(at // 60))
+    return [f"{minute} {','.join(found)} * * *" for minute, found in sorted(hours.items())]
+
+
 def moment(text: str, zone: str) -> datetime:
     """A date, or a date with time, in this zone unless it names an offset. Raises UsageError."""
     try:
@@ -96,7 +112,7 @@ def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = F
         hint = f"take small letters, digits and hyphens, at most {LONGEST}"
         raise UsageError(f"invalid name of a schedule: {name!r}", hint=hint)
     meta, spec = workflow["metadata"], dict(workflow["spec"])
-    lines = [f"@every {times.every_s // 60}m"] if times.every_s else [checked(line) for line in times.cron]
+    lines = of_clock(times.every_s) if times.every_s else [checked(line) for line in times.cron]
     if times.at_most > 1:
         semaphore = {"configMapKeyRef": {"name": limit_of(name), "key": "limit"}}
         held = spec.get("synchronization") or {}

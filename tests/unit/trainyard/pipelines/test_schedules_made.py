@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard.pipelines.schedules import Times, checked, cron_workflow, moment, row, state
+from trainyard.pipelines.schedules import Times, checked, cron_workflow, moment, of_clock, row, state
 from trainyard.policy.lint import shapes
 
 WORKFLOW = {
@@ -42,7 +42,7 @@ def test_every_option_has_its_field() -> None:
     start, end = datetime(2026, 12, 1, tzinfo=UTC), datetime(2026, 12, 24, 18, tzinfo=UTC)
     spec = made(cron=(), every_s=5400, start=start, end=end, late_s=3600, at_most=3, zone="Europe/Berlin")["spec"]
     assert (spec["schedules"], spec["timezone"], spec["startingDeadlineSeconds"]) == (
-        ["@every 90m"], "Europe/Berlin", 3600
+        ["0 0,3,6,9,12,15,18,21 * * *", "30 1,4,7,10,13,16,19,22 * * *"], "Europe/Berlin", 3600
     )  # fmt: skip
     assert spec["when"] == "{{=now() >= date('2026-12-01T00:00:00Z') && now() < date('2026-12-24T18:00:00Z')}}"
     assert spec["concurrencyPolicy"] == "Allow"
@@ -51,6 +51,13 @@ def test_every_option_has_its_field() -> None:
     assert "synchronization" not in WORKFLOW["spec"]
     assert made(replace=True)["spec"]["concurrencyPolicy"] == "Replace"
     assert made(at_most=0)["spec"]["concurrencyPolicy"] == "Allow"
+
+
+def test_an_interval_is_counted_from_midnight() -> None:
+    found = [of_clock(minutes * 60) for minutes in (1, 30, 60, 720, 1440)]
+    assert found == [["* * * * *"], ["*/30 * * * *"], ["0 * * * *"], ["0 0,12 * * *"], ["0 0 * * *"]]
+    with pytest.raises(UsageError, match="an interval of 7 minutes does not divide a day"):
+        of_clock(420)
 
 
 @pytest.mark.parametrize("line", ["*/5 * * * *", "0 4 1,15 jan-mar mon-fri", "@daily", "0 0 ? * 0", "1-59/2 * * * *"])
