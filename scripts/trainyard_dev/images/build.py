@@ -82,6 +82,8 @@ def build(engine: Engine, image: Image, base: str) -> str:
             f"BASE={stands_on}",
             "--build-arg",
             f"KUBERNETES_VERSION={load().kubernetes}",
+            "--build-arg",
+            f"IMAGE={image.name}",
             context,
             timeout=1800,
             hint="check the network and the disk (`trainyard doctor`), then try again; what is built stays",

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-IMAGES = Path(__file__).parents[3] / "images"
+from trainyard.paths import ROOT
+from trainyard_dev.versions import load
+
+IMAGES = ROOT / "images"
 PROGRAMS = {
     "trainer-torch-cuda/torchrun": "torch.distributed.run",
     "trainer-transformers/accelerate": "accelerate.commands.accelerate_cli",
@@ -26,7 +29,7 @@ def test_a_program_runs_its_package_s_module_with_all_words(path: str, program: 
 @pytest.mark.parametrize("image", [path.name for path in IMAGES.glob("trainer-*")])
 def test_an_image_whose_wheels_bring_programs_has_each_as_a_file_of_its_own(image: str) -> None:
     """Wheels are laid out without their bin/: what jobs call by name must be put onto PATH."""
-    text = (IMAGES / image / "Containerfile").read_text()
+    text = (ROOT / load().images[image].dir / "Containerfile").read_text()
     wheels = (IMAGES / image / "requirements.txt").read_text()
     for package, name in (("torch==", "torchrun"), ("accelerate==", "accelerate")):
         if f"\n{package}" in wheels:
