@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from trainyard import __version__
+from trainyard.kinds.requirements import PYTHON
 from trainyard_agent.install_packages import SAME
 from trainyard_agent.requirements import canonical
 
@@ -45,6 +46,7 @@ class Trainer:
     Args:
         key: of the contract's images, or of its cudaImages.
         cuda: it computes on GPUs; else on CPUs.
+        python: the minor of its Python.
         runs: frameworks whose jobs it can run.
         modules: what can be imported, by its top-level name, with the line of requirements.txt that pins it; "" for
             what Debian brings.
@@ -57,6 +59,7 @@ class Trainer:
     modules: Mapping[str, str]
     lacks: tuple[str, ...] = ()
     cuda: bool = False
+    python: str = PYTHON
 
     def missing(self, module: str) -> str:
         """What of a module, given with its dots, can't be imported: its top-level name or the part; "" for nothing."""
@@ -69,12 +72,9 @@ class Trainer:
 @functools.cache
 def _all() -> tuple[Trainer, ...]:
     found = yaml.safe_load(FILE.read_text())
-    return tuple(
-        Trainer(
-            name, one["key"], tuple(one["runs"]), one["modules"], tuple(one.get("lacks", ())), one.get("cuda", False)
-        )
-        for name, one in found.items()
-    )
+    for one in found.values():
+        one |= {"runs": tuple(one["runs"]), "lacks": tuple(one.get("lacks", ()))}
+    return tuple(Trainer(name, **one) for name, one in found.items())
 
 
 def trainers(*, cuda: bool = False) -> tuple[Trainer, ...]:

@@ -43,6 +43,7 @@ def render(root: Path) -> str:
             modules = {**own, **modules}
             at = parents.get(at, "")
         made[image] = {"key": key(image.removesuffix(CUDA)), "runs": runs}
+        made[image] |= {"python": raw["images"][image]["python"]} if "python" in raw["images"][image] else {}
         made[image] |= {"cuda": True} if image.endswith(CUDA) else {}
         made[image] |= {"lacks": lacks} if lacks else {}
         made[image]["modules"] = dict(sorted(modules.items(), key=lambda one: one[0].lower()))

@@ -73,12 +73,11 @@ def outdated(root: Path) -> Iterator[packages.Finding]:
     for image in sorted(files - made.images.keys()):
         yield packages.file_of(image), f"{packages.LIST} does not name the image", "add it there"
     for image, wanted in made.images.items():
-        if image not in files:
+        if wanted.pins and image not in files:
             yield packages.file_of(image), "the file is missing", "run `bin/trainyard versions wheels`"
             continue
-        have = {
-            name: version for name, (version, _) in packages.pins((root / packages.file_of(image)).read_text()).items()
-        }
+        text = (root / packages.file_of(image)).read_text() if image in files else ""
+        have = {name: version for name, (version, _) in packages.pins(text).items()}
         for name in sorted(have.keys() | wanted.pins.keys()):
             held, due = have.get(name, "absent"), wanted.pins.get(name, "absent")
             if held != due:

@@ -29,27 +29,33 @@ def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[s
             continue
         there = {name: version for name, _, version in (pin.partition("==") for pin in image.modules.values()) if name}
         for text in asked.packages:
-            if why := missing(text, there, site["wheels"]):
+            if why := missing(text, there, site["wheels"], image.python):
                 line = where(executor.line, (executor.label, "packages_to_install"), False)
-                hint = f"the platform engineer brings it: write {text!r} into a file, `trainyard wheels put FILE`"
+                put = "trainyard wheels put FILE" + (f" --python {image.python}" if image.python != PYTHON else "")
+                hint = f"the platform engineer brings it: write {text!r} into a file, `{put}`"
                 elsewhere = "".join(f"; {one}, which it names, is not asked" for one in asked.indexes)
                 report.add("TY306", line, why + elsewhere, hint, task=executor.label.removeprefix("exec-"))
 
 
-def missing(text: str, there: Mapping[str, str], files: Iterable[str]) -> str:
-    """Why a requirement can't be met, by what the image has (name -> version) or by wheels; "" where it can."""
+def missing(text: str, there: Mapping[str, str], files: Iterable[str], python: str) -> str:
+    """Why a requirement can't be met, by what the image has (name -> version) or by wheels; "" where it can.
+
+    Args:
+        python: the minor of the image's Python.
+    """
     try:
         wanted = Requirement(text)
     except InvalidRequirement:
         return ""  # the translation says what is wrong with it
-    if wanted.marker and not wanted.marker.evaluate(MARKERS):
+    markers = {**MARKERS, "python_version": python, "python_full_version": f"{python}.2"}
+    if wanted.marker and not wanted.marker.evaluate(markers):
         return ""
     name = canonical(wanted.name)
     known = [wheel for wheel in map(tags.of, files) if wheel and wheel.name == name]
-    fitting = [wheel.version for wheel in known if not tags.misfit(wheel, PYTHON)]
+    fitting = [wheel.version for wheel in known if not tags.misfit(wheel, python)]
     versions = [*fitting, *(version for one, version in there.items() if canonical(one) == name)]
     if any(wanted.specifier.contains(version, prereleases=True) for version in versions):
         return ""
     has = f"there is {name} {', '.join(dict.fromkeys(versions))}" if versions else "there is no wheel of it"
-    made = f" for Python {PYTHON}" if known and not versions else ""
+    made = f" for Python {python}" if known and not versions else ""
     return f"no run gets the package {text}: {has}{made}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainyard.contract import Team
 from trainyard.errors import TrainyardError
+from trainyard.kinds import images
 from trainyard.kinds.requirements import PYTHON
 from trainyard.policy import fill
 from trainyard.policy.lint.report import Lines, Report
@@ -26,16 +27,17 @@ def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
         return fill.Filled(obj)
 
 
-def _python(image: str) -> str:
+def _python(new: str, old: str) -> str:
     """What to know of a stand-in for an image of another Python."""
-    named = re.search(r"python[:-](3[.]?\d+)", image)
-    return f" (its Python is {PYTHON})" if named and named[1].replace(".", "") != PYTHON.replace(".", "") else ""
+    named, ours = re.search(r"python[:-](3[.]?\d+)", old), images.of_reference(new, steps=True)
+    python = ours.python if ours else PYTHON
+    return f" (its Python is {python})" if named and named[1].replace(".", "") != python.replace(".", "") else ""
 
 
 def tell(made: fill.Filled, lines: Lines, report: Report, task: str) -> None:
     """Notes what the cluster fills in, so that nobody looks for it in the file."""
     if made.names:
         at: Path = ("metadata",)
-        images = "".join(f", {new} in place of {old}{_python(old)}" for old, new in made.images)
-        what = f"the cluster fills in {', '.join(made.names)}{images}"
+        told = "".join(f", {new} in place of {old}{_python(new, old)}" for old, new in made.images)
+        what = f"the cluster fills in {', '.join(made.names)}{told}"
         report.add("TY111", lines(at), what, "`trainyard adopt` shows it", task=task, at=at)

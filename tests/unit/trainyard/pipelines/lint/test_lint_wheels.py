@@ -19,7 +19,7 @@ FILES = ["pandas-2.2.3-cp313-cp313-manylinux_2_17_x86_64.whl", "einops-0.8.0-py3
 PIPELINE = """\
 from kfp import dsl
 
-@dsl.component(packages_to_install=["{0}"])
+@dsl.component(packages_to_install=["{0}"], base_image="{1}")
 def fit() -> str:
     return ""
 
@@ -43,12 +43,13 @@ def fitting():
     ],
 )
 def test_a_package_that_is_nowhere_is_named(wanted: str, why: str) -> None:
-    assert missing(wanted, {"numpy": "2.4.6"}, FILES) == why
+    assert missing(wanted, {"numpy": "2.4.6"}, FILES, "3.13") == why
+    assert not missing("scipy; python_version < '3.12'", {}, FILES, "3.11")
 
 
-def findings(tmp_path: Path, package: str, **site: Any) -> list[lint.Finding]:
+def findings(tmp_path: Path, package: str, image: str = "python:3.13", **site: Any) -> list[lint.Finding]:
     file = tmp_path / "fitting.py"
-    file.write_text(PIPELINE.format(package))
+    file.write_text(PIPELINE.format(package, image))
     known = sites.of_values(yaml.safe_load(VALUES))
     contract = read.contract({**known.raw, "packages": site}, known.source)
     found = [one for one in lint.file(file, lint.site(contract, "vision")) if one.severity.name != "NOTE"]
@@ -72,3 +73,9 @@ def test_what_is_missing_is_refused_where_that_is_known(tmp_path: Path) -> None:
     assert codes(tmp_path, "pandas", wheels=FILES) == codes(tmp_path, "numpy", wheels=FILES) == []
     assert codes(tmp_path, "yapf", wheels=FILES, index="https://pypi.example.org/simple") == []
     assert codes(tmp_path, "yapf") == []
+
+
+def test_wheels_are_those_of_the_image_s_python(tmp_path: Path) -> None:
+    assert findings(tmp_path, "scipy", "python:3.11", wheels=FILES) == []
+    [found] = findings(tmp_path, "pandas", "python:3.11", wheels=FILES)
+    assert "there is no wheel of it for Python 3.11" in found.reason and "put FILE --python 3.11`" in found.hint
