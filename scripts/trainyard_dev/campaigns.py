@@ -27,6 +27,10 @@ _RULES = ("policies", "charts/trainyard/templates", "tests/policies")
 CAMPAIGNS = {
     "attacks": Campaign((*_RULES, "charts", "components", "scripts/trainyard_dev/attacks"), ("attack",)),
     "corpus": Campaign((*_RULES, "scripts/trainyard/policy", "scripts/trainyard_dev/corpus"), ("arrivals.upstream",)),
+    "kfp-conformance": Campaign(
+        ("policies", "pipelines/components", "scripts/trainyard/pipelines", "scripts/trainyard/policy", "tools/step"),
+        ("pipelines.as-written",),
+    ),
     "matrix": Campaign(
         (*_RULES, "versions.yaml", "tools/kubernetes", "tests/chart", "tests/scheduling", "tests/pipelines"),
         ("policies", "pipelines"),

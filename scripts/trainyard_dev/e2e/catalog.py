@@ -6,6 +6,8 @@ they conflict. How to add one: docs/contributing/add-a-check.md.
 
 from __future__ import annotations
 
+import os
+
 from trainyard_dev.e2e import catalog_members, options
 from trainyard_dev.e2e.checks import (
     airgap,
@@ -16,6 +18,8 @@ from trainyard_dev.e2e.checks import (
     buckets,
     gang,
     kernel_nfs,
+    kfp_cost,
+    kfp_samples,
     logs,
     metrics,
     monitoring,
@@ -42,6 +46,7 @@ from trainyard_dev.e2e.entry import (
     GPU_USE,
     GPUS,
     HOROVOD,
+    KFP_IMAGES,
     KINDS_CODE,
     MONITORING,
     PEOPLE,
@@ -114,6 +119,13 @@ def _csi(context: Context) -> None:
 
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
+# A campaign, where there is a folder of them: make kfp-conformance.
+_KFP = (
+    Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True,
+          images=(*KFP_IMAGES, TENSORFLOW)),
+    Entry((kfp_cost.ID,), kfp_cost.cost, needs=(DATA,), locks=frozenset({ALONE}), long=True,
+          images=(*KFP_IMAGES, TORCH)),
+)  # fmt: skip
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=VOLUME_USE, inputs=RELEASE_CODE),
@@ -154,7 +166,7 @@ ENTRIES = (
     Entry(("pipelines.finetune",), pipelines.finetune, needs=("pipelines.mnist",), shares=GPU_USE,
           images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
-    Entry(("pipelines.as-written",), pipelines.as_written, shares=GPU_USE, images=PIPELINE_IMAGES,
+    Entry(("pipelines.as-written",), pipelines.as_written, shares=GPU_USE, images=KFP_IMAGES,
           inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
@@ -218,6 +230,7 @@ ENTRIES = (
                 "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
                 "scripts/trainyard/pipelines/submit"),
     ),
+    *(_KFP if os.environ.get(kfp_samples.FOLDER) else ()),
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ SETTLED = frozenset({UPGRADES})
 
 TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
 PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
+KFP_IMAGES = ("argoexec", "pipeline", "python-311")  # of components as kfp writes them
 DATA = "storage.bucket"
 KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
 STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")

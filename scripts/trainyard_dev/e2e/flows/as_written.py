@@ -16,7 +16,7 @@ def write(text: str, made: Output[Dataset]):
     made.metadata["letters"] = len(text)
 
 
-@dsl.component(use_venv=True)
+@dsl.component(base_image="python:3.13", use_venv=True)
 def count(made: Input[Dataset]) -> int:
     with open(made.path) as file:
         return len(file.read())

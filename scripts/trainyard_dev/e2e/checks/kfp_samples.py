@@ -1,0 +1,203 @@
+"""KFP's own compiled samples, each submitted as it stands by a member, on nodes that reach nothing outside."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import UsageError
+from trainyard.paths import OUT
+from trainyard.pipelines.runs import end, nodes
+from trainyard_dev import campaigns
+from trainyard_dev.e2e import egress, runs, store
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.runs import Seen
+
+ID, TITLE = "pipelines.kfp-samples", "KFP's own compiled samples, as they stand, on nodes that are cut off"
+FOLDER, FILE = "KFP_SAMPLES", OUT / "kfp" / "samples.csv"
+AT_ONCE, ONE_S, PUT_S = 4, 900, 600
+NAME = "kfp-samples"  # a claim and an object that samples take
+VALUES: dict[str, Any] = {"STRING": "text", "NUMBER_INTEGER": 2, "NUMBER_DOUBLE": 1.5, "BOOLEAN": True,
+                          "LIST": ["a", "b"], "STRUCT": {"a": 1}}  # fmt: skip
+WELL = ("done", "cached", "skipped", "omitted")
+LEAST = 0.95  # of the valid samples that are not `elsewhere` do as KFP says
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one sample did: succeeded, failed or refused as is due, else `differs`; beside it whether it was judged."""
+
+    file: str
+    verdict: str
+    judged: bool
+    seconds: int
+    why: str = ""
+
+
+@cache
+def due() -> dict[str, Any]:
+    """The table beside this file."""
+    found: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+    return found
+
+
+def folder() -> Path:
+    """Where the samples lie. Raises UsageError where it has others than the table's."""
+    place = Path(os.environ[FOLDER])
+    found = digest(place) if place.is_dir() else "nothing"
+    if found != due()["digest"]:
+        hint = f"check out {due()['commit']} of kubeflow/pipelines and name its test_data/sdk_compiled_pipelines"
+        raise UsageError(f"these are not the samples of the table: {found}", where=f"{FOLDER}={place}", hint=hint)
+    return place
+
+
+def digest(place: Path) -> str:
+    """Of all YAML files below a folder, by name and content."""
+    told = hashlib.sha256()
+    for name in names(place):
+        told.update(f"{name} {hashlib.sha256((place / name).read_bytes()).hexdigest()}\n".encode())
+    return told.hexdigest()[:16]
+
+
+def names(place: Path) -> list[str]:
+    """Paths of the samples below the folder."""
+    return sorted(str(one.relative_to(place)) for one in place.rglob("*.yaml"))
+
+
+def samples(context: Context) -> None:
+    """All of them, a few at a time; the table of verdicts lies in `FILE`."""
+    with context.recorder.check(ID, TITLE) as figures, _ready(context) as place:
+        said = threading.Lock()
+
+        def told(name: str) -> Verdict:
+            found = _one(context, place / name, name)
+            with said:
+                print(f"    {found.verdict:10}{found.file:90}{found.seconds:4} s  {found.why[:160]}", flush=True)
+            return found
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(told, names(place)))
+        FILE.parent.mkdir(parents=True, exist_ok=True)
+        with FILE.open("w", newline="") as file:
+            csv.writer(file).writerows([[one.name for one in fields(Verdict)], *map(astuple, found)])
+        judged = [one for one in found if one.judged]
+        figures |= Counter(one.verdict for one in judged) | {"elsewhere": len(found) - len(judged)}
+        valid = [one for one in judged if one.file.startswith("valid/")]
+        well = sum(one.verdict in ("succeeded", "failed") for one in valid)
+        figures["well"] = f"{well} of {len(valid)}"
+        require(not any("Traceback" in one.why for one in found), "a sample ended with a traceback")
+        others = [f"{one.file}: {one.why}" for one in judged if one.verdict == "differs"]
+        require(not others, f"{len(others)} end otherwise than KFP says: {'; '.join(others)[:900]}")
+        require(well >= LEAST * len(valid), f"{well} of {len(valid)} valid samples do as KFP says, due are 95 %")
+        campaigns.ended("kfp-conformance", good=True)
+
+
+@contextmanager
+def _ready(context: Context) -> Iterator[Path]:
+    """The samples, what KFP's tests bring, wheels, an object and a claim; nodes are cut off while the block runs."""
+    place = folder()
+    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        wanted = Path(scratch) / "requirements.txt"
+        wanted.write_text("\n".join(due()["wheels"]))
+        runs.engineer(context, "wheels", "put", wanted, "--python", "3.11", timeout=PUT_S)
+    made: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
+        for name, data in due()["secrets"].items()
+    ]
+    spec = {"storageClassName": context.shared_class, "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Gi"}}}  # fmt: skip
+    made.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": NAME}, "spec": spec})
+    context.kubectl.apply(made, NAMESPACE)
+    with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+        s3.client.put_object("runs", f"{NAMESPACE}/{NAME}/input.txt", io.BytesIO(b"text"), 4)
+    cut = [node.name for node in context.nodes]
+    egress.cut(context.engine, cut)
+    try:
+        yield place
+    finally:
+        egress.rejoin(context.engine, cut)
+        for one in made:
+            what = (one["kind"], one["metadata"]["name"], "-n", NAMESPACE, "--wait=false")
+            context.kubectl("delete", *what, check=False)
+
+
+def _one(context: Context, file: Path, name: str) -> Verdict:
+    """Submits one and waits for its end."""
+    began = time.monotonic()
+    elsewhere = {one: why for why, all_ in due()["elsewhere"].items() for one in all_}
+    options = [word for key, value in _arguments(file, name).items() for word in ("-p", f"{key}={value}")]
+    try:
+        code, out, said = runs.trainyard(
+            context, "submit", file, "--wait", "-o", "json", *options, check=False, timeout=ONE_S
+        )
+        verdict, why = _judged(name, code, out, said)
+    except Exception as error:  # the others are told, too
+        verdict, why = "differs", f"{type(error).__name__}: {error}"
+    lacks = elsewhere.get(_short(name), "")
+    told = "; ".join(filter(None, (lacks, why)))
+    return Verdict(name, verdict, not lacks, round(time.monotonic() - began), told)
+
+
+def _judged(name: str, code: int, out: str, said: str) -> tuple[str, str]:
+    """The verdict, and a sentence where it isn't what is due."""
+    last = " ".join(said.split())[-400:]
+    if code == 2 or not out.strip():
+        clear = code in (1, 2) and "Traceback" not in said
+        return ("refused" if clear else "differs"), " ".join(said.split())[:400]
+    seen = Seen("", NAMESPACE, json.loads(out))
+    fails = name.startswith("valid/failing/") or _short(name) in due()["fail"]
+    if name.startswith("invalid/") or seen.phase != ("Failed" if fails else "Succeeded"):
+        return "differs", f"it ended {seen.phase}: {seen.why_failed or last}"
+    if fails:
+        return "failed", ""
+    bad = [f"{step.name} is {step.state}" for step in seen.run.steps if step.state not in WELL]
+    have, wanted = end.results(nodes.run(seen.workflow)), due()["outputs"].get(_short(name), {})
+    bad += [f"{key} is {have.get(key)}, due is {one}" for key, one in wanted.items() if _value(have.get(key)) != one]
+    return ("differs" if bad else "succeeded"), "; ".join(bad)
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("valid/").removesuffix(".yaml")
+
+
+def _value(text: str | None) -> Any:
+    try:
+        return json.loads(text or "")
+    except ValueError:
+        return text
+
+
+def _arguments(file: Path, name: str) -> dict[str, str]:
+    """What the pipeline asks for and has no default of its own."""
+    try:
+        asked = next(yaml.safe_load_all(file.read_text()))["root"]["inputDefinitions"]
+    except (yaml.YAMLError, StopIteration, KeyError, TypeError):
+        return {}
+    found = {
+        key: VALUES[one["parameterType"]]
+        for key, one in asked.get("parameters", {}).items()
+        if "defaultValue" not in one and not one.get("isOptional")
+    } | due()["arguments"].get(_short(name), {})
+    found |= {
+        key: f"s3://runs/{NAMESPACE}/{NAME}/input.txt"
+        for key, one in asked.get("artifacts", {}).items()
+        if not one.get("isOptional")
+    }
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in found.items()}
