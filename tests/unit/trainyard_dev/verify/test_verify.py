@@ -149,7 +149,7 @@ CHANGES = [
      "images/requirements.yaml: click is in requirements.lock, too. take it out of `versions`."),
     ("images/requirements.yaml", "{b: {sets: [store], packages: [numpy]}}", "{}",
      "images/b/requirements.txt: images/requirements.yaml does not name the image. add it there."),
-    ("images/requirements.yaml", "{b:", "{c: {}, b:",
+    ("images/requirements.yaml", "{b:", "{c: {packages: [click]}, b:",
      "images/c/requirements.txt: the file is missing. run `bin/trainyard versions wheels`."),
     ("images/b/Containerfile", "FROM scratch", "FROM alpine:3",
      "images/b/Containerfile:4: it stands on alpine:3. use FROM ${BASE}, scratch or a stage of the same file."),
