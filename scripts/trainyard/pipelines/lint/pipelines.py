@@ -255,12 +255,13 @@ def _importers(pipeline: Pipeline, report: Report, where: Where) -> None:
 
 def _claims(pipeline: Pipeline, report: Report, where: Where) -> None:
     """Storage classes of claims that kfp's CreatePVC makes."""
+    site, team = report.site.contract, report.site.team()
     for place in pipeline.tasks():
         component = pipeline.component(place.task)
         given = place.task.parameters.get("storage_class_name")
         if component is None or component.executor is None or component.executor.image != claims.CREATE:
             continue
-        if isinstance(given, Constant) and (said := pod_rules.storage_class(str(given.value), report.site.contract)):
+        if isinstance(given, Constant) and (said := pod_rules.storage_class(str(given.value), site, team)):
             line = where(given.line, (place.task.name, "CreatePVC"), True)
             report.add("TY503", line, *said, task=place.task.name, at="storage_class_name")
 

@@ -192,14 +192,16 @@ def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         if not claim:
             continue
         name = str(mapping(claim.get("spec")).get("storageClassName") or "")
-        if said := storage_class(name, contract):
+        if said := storage_class(name, contract, team):
             inner = ("ephemeral", "volumeClaimTemplate", "spec", "storageClassName")
             yield "TY503", (*pod.spec_path, "volumes", index, *inner), *said
 
 
-def storage_class(name: str, contract: Contract) -> tuple[str, str] | None:
-    """What is wrong with a storage class, and the hint; None when teams may claim it."""
-    if name in contract.storage_classes or not contract.storage_classes:
+def storage_class(name: str, contract: Contract, team: Team) -> tuple[str, str] | None:
+    """What is wrong with a storage class, and the hint; None when teams may claim it, or get another in its place."""
+    fills = (contract.raw.get("policies") or {}).get("fill") or {}
+    replaced = fills.get("clusterClasses") if fills.get("served") and team.fills else ()
+    if name in (*contract.storage_classes, *(replaced or ())) or not contract.storage_classes:
         return None
     what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
     return what, f"take {' or '.join(contract.storage_classes)}"

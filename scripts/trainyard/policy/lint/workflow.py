@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard.contract import Contract, Team
 from trainyard.policy import cel
-from trainyard.policy.lint import admission, network, pod_rules, resources, security, templates, workflow_pods
+from trainyard.policy.lint import admission, arrival, network, pod_rules, resources, security, templates, workflow_pods
 from trainyard.policy.lint.finding import Severity
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Lines, Path, Report, near
@@ -87,6 +87,7 @@ def of_pod(
 
 
 def _claim(claim: Object, lines: Lines, report: Report, task: str, team: Team, contract: Contract) -> None:
-    made = cel.at({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim}, cel.path(claim))
-    for one in admission.violations(Request(made, admission.member(team), team), contract, []):
+    who, whole = admission.member(team), {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim}
+    made = cel.at(arrival.arriving(whole, report, team, who.user).obj, cel.path(claim))
+    for one in admission.violations(Request(made, who, team), contract, []):
         report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or ())

@@ -19,6 +19,7 @@ from trainyard.pipelines import lint
 from trainyard.pipelines.lint.files import check_text
 from trainyard.policy.lint import Severity, advice, rights
 from trainyard.policy.lint import site as lint_site
+from trainyard.policy.lint.pod_rules import storage_class
 
 Run = Callable[..., Any]
 TEAMS = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
@@ -199,6 +200,18 @@ def test_one_line_names_the_command_that_writes_what_is_missing(trainyard: Run, 
     assert list(advice.lines(job, ["adopt"])) == [
         "job.yaml: `trainyard adopt job.yaml` writes what the platform knows of it"
     ]
+
+
+def test_a_class_that_the_cluster_gives_is_replaced_where_it_fills_in() -> None:
+    claim = "{metadata: {name: v}, spec: {storageClassName: standard, resources: {requests: {storage: 1Gi}}}}"
+    text = WORKFLOW.replace("  entrypoint: main\n", f"  entrypoint: main\n  volumeClaimTemplates: [{claim}]\n")
+    policies = TEAMS.raw["policies"]
+    for served, due in ((False, ["p24"]), (True, [])):
+        fills = {**policies["fill"], "served": served, "clusterClasses": ["standard"]}
+        made = replace(TEAMS, raw={**TEAMS.raw, "policies": {**policies, "fill": fills}})
+        found = check_text(text, "f.yaml", lint_site(made, "vision"))
+        assert [one.code for one in found if one.severity is Severity.ERROR] == due
+        assert (storage_class("standard", made, made.team("vision")) is None) == served
 
 
 def test_submit_tells_lines(tmp_path: Path) -> None:
