@@ -147,7 +147,11 @@ def _one(context: Context, file: Path, name: str) -> Verdict:
         code, out, said = runs.trainyard(
             context, "submit", file, "--wait", "-o", "json", *options, check=False, timeout=ONE_S
         )
-        verdict, why = _judged(name, code, out, said)
+        seen = Seen("", NAMESPACE, json.loads(out)) if out.strip() else None
+        verdict, why = _judged(name, code, seen, said)
+        if seen:
+            seen.name = seen.workflow["metadata"]["name"]
+            runs.forget(context, seen)  # a team may have so many
     except Exception as error:  # the others are told, too
         verdict, why = "differs", f"{type(error).__name__}: {error}"
     lacks = elsewhere.get(_short(name), "")
@@ -155,16 +159,14 @@ def _one(context: Context, file: Path, name: str) -> Verdict:
     return Verdict(name, verdict, not lacks, round(time.monotonic() - began), told)
 
 
-def _judged(name: str, code: int, out: str, said: str) -> tuple[str, str]:
+def _judged(name: str, code: int, seen: Seen | None, said: str) -> tuple[str, str]:
     """The verdict, and a sentence where it isn't what is due."""
-    last = " ".join(said.split())[-400:]
-    if code == 2 or not out.strip():
-        clear = code in (1, 2) and "Traceback" not in said
-        return ("refused" if clear else "differs"), " ".join(said.split())[:400]
-    seen = Seen("", NAMESPACE, json.loads(out))
+    told = " ".join(" ".join(line for line in said.splitlines() if ": note TY" not in line).split())[-400:]
+    if seen is None:
+        return ("refused" if code in (1, 2) and "Traceback" not in said else "differs"), told
     fails = name.startswith("valid/failing/") or _short(name) in due()["fail"]
     if name.startswith("invalid/") or seen.phase != ("Failed" if fails else "Succeeded"):
-        return "differs", f"it ended {seen.phase}: {seen.why_failed or last}"
+        return "differs", f"it ended {seen.phase}: {seen.why_failed or told}"
     if fails:
         return "failed", ""
     bad = [f"{step.name} is {step.state}" for step in seen.run.steps if step.state not in WELL]
