@@ -18,7 +18,6 @@ from trainyard_dev.e2e.checks import (
     buckets,
     gang,
     kernel_nfs,
-    kfp_cost,
     kfp_samples,
     logs,
     metrics,
@@ -120,12 +119,8 @@ def _csi(context: Context) -> None:
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
 # A campaign, where there is a folder of them: make kfp-conformance.
-_KFP = (
-    Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True,
-          images=(*KFP_IMAGES, TENSORFLOW)),
-    Entry((kfp_cost.ID,), kfp_cost.cost, needs=(DATA,), locks=frozenset({ALONE}), long=True,
-          images=(*KFP_IMAGES, TORCH)),
-)  # fmt: skip
+_KFP = Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True,
+             images=(*KFP_IMAGES, TENSORFLOW))  # fmt: skip
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=VOLUME_USE, inputs=RELEASE_CODE),
@@ -230,7 +225,7 @@ ENTRIES = (
                 "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
                 "scripts/trainyard/pipelines/submit"),
     ),
-    *(_KFP if os.environ.get(kfp_samples.FOLDER) else ()),
+    *([_KFP] if os.environ.get(kfp_samples.FOLDER) else ()),
 )  # fmt: skip
 
 
