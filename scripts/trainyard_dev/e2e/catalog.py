@@ -209,7 +209,7 @@ ENTRIES = (
           inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent")),
     Entry(("rights.no-forbidden",), rights.logs, locks=frozenset({ALONE}), inputs=("charts",)),
     Entry((*_AIRGAP, *uninstall.TITLES), _without_egress, needs=(DATA,), locks=frozenset({ALONE, APART}),
-          images=(TORCH, *options.IMAGES, *options.OFFERED, "dex", "notebook-hub", "notebook"),
+          images=(TORCH, *options.IMAGES, *options.OFFERED, *KFP_IMAGES, "dex", "notebook-hub", "notebook"),
           inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login", "charts/notebooks",
                   "charts/serving"), parts=(_AIRGAP, tuple(uninstall.TITLES))),
     Entry(tuple(upgrade.TITLES), upgrade.from_previous,
