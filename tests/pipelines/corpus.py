@@ -16,6 +16,7 @@ from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 from trainyard.pipelines.ir.model import Pipeline
 from trainyard_dev import tools
+from trainyard_dev.e2e.checks.kfp_samples import asked
 
 MODULE = "github.com/kubeflow/pipelines@v0.0.0-20231208180049-c5658f09ec38"
 MARKS = ("pipelineInfo:", '"pipelineInfo"')
@@ -62,13 +63,7 @@ def compiled() -> Iterator[Path]:
 
 def arguments(pipeline: Pipeline) -> dict[str, Any]:
     """Something for every input that has no default."""
-    inputs = pipeline.inputs
-    found = {
-        one.name: VALUES[one.type]
-        for one in inputs.parameters.values()
-        if one.required and one.name not in pipeline.arguments
-    }
-    return found | {one.name: "s3://datasets/shared/x" for one in inputs.artifacts.values() if not one.optional}
+    return asked(pipeline, VALUES, "s3://datasets/shared/x")
 
 
 def outcome(path: Path) -> Outcome:

@@ -7,11 +7,11 @@ made = fill.filled(manifest, contract, team)   # the same without an API server
 made.obj, made.names, made.images          # the object, what was filled in, what stands in for which image
 """
 
-from trainyard.policy.fill.apply import Filled, filled
+from trainyard.policy.fill.apply import Filled, filled, lists
 from trainyard.policy.fill.render import API, KIND, PREFIX, TOLD, packed, policies
 from trainyard.policy.fill.table import FILE, WARNING, Entry, Group, groups
 
 __all__ = [
-    "API", "FILE", "KIND", "PREFIX", "TOLD", "WARNING", "Entry", "Filled", "Group", "filled", "groups", "packed",
-    "policies",
+    "API", "FILE", "KIND", "PREFIX", "TOLD", "WARNING", "Entry", "Filled", "Group", "filled", "groups", "lists",
+    "packed", "policies",
 ]  # fmt: skip

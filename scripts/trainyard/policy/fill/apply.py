@@ -26,6 +26,12 @@ class Filled:
     images: tuple[tuple[str, str], ...] = field(default=())
 
 
+def lists(contract: Contract, team: Team) -> Object:
+    """The site's lists; none where its API server fills nothing in for the team."""
+    found: Object = (contract.raw.get("policies") or {}).get("fill") or {}
+    return found if found.get("served") and team.fills else {}
+
+
 def group_of(obj: Object) -> Group | None:
     """The group of kinds that an object belongs to; None for what is left alone."""
     api = str(obj.get("apiVersion", "")).rpartition("/")[0]

@@ -18,8 +18,7 @@ Path = tuple[str | int, ...]
 
 def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
     """What a policy of the cluster would make of it; the object itself where none does."""
-    lists = (report.site.contract.raw.get("policies") or {}).get("fill") or {}
-    if not lists.get("served") or not team.fills:
+    if not fill.lists(report.site.contract, team):
         return fill.Filled(obj)
     try:
         return fill.filled(obj, report.site.contract, team, user)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from trainyard.contract import Contract, Pool, Team
+from trainyard.policy import fill
 from trainyard.policy.cel import number
 from trainyard.policy.lint import code_rules
 from trainyard.policy.lint.pods import Object, Pod, mapping
@@ -199,9 +200,8 @@ def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
 
 def storage_class(name: str, contract: Contract, team: Team) -> tuple[str, str] | None:
     """What is wrong with a storage class, and the hint; None when teams may claim it, or get another in its place."""
-    fills = (contract.raw.get("policies") or {}).get("fill") or {}
-    replaced = fills.get("clusterClasses") if fills.get("served") and team.fills else ()
-    if name in (*contract.storage_classes, *(replaced or ())) or not contract.storage_classes:
+    replaced = fill.lists(contract, team).get("clusterClasses") or ()
+    if name in (*contract.storage_classes, *replaced) or not contract.storage_classes:
         return None
     what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
     return what, f"take {' or '.join(contract.storage_classes)}"

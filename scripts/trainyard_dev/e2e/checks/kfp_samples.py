@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
@@ -21,8 +21,10 @@ from typing import Any
 
 import yaml
 
-from trainyard.errors import UsageError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import OUT
+from trainyard.pipelines.ir import load
+from trainyard.pipelines.ir.model import Pipeline
 from trainyard.pipelines.runs import end, nodes
 from trainyard_dev import campaigns
 from trainyard_dev.e2e import egress, runs, store
@@ -189,17 +191,16 @@ def _value(text: str | None) -> Any:
 def _arguments(file: Path, name: str) -> dict[str, str]:
     """What the pipeline asks for and has no default of its own."""
     try:
-        asked = next(yaml.safe_load_all(file.read_text()))["root"]["inputDefinitions"]
-    except (yaml.YAMLError, StopIteration, KeyError, TypeError):
+        found = asked(load.file(file), VALUES, f"s3://runs/{NAMESPACE}/{NAME}/input.txt")
+    except TrainyardError:
         return {}
-    found = {
-        key: VALUES[one["parameterType"]]
-        for key, one in asked.get("parameters", {}).items()
-        if "defaultValue" not in one and not one.get("isOptional")
-    } | due()["arguments"].get(_short(name), {})
-    found |= {
-        key: f"s3://runs/{NAMESPACE}/{NAME}/input.txt"
-        for key, one in asked.get("artifacts", {}).items()
-        if not one.get("isOptional")
-    }
+    found |= due()["arguments"].get(_short(name), {})
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in found.items()}
+
+
+def asked(pipeline: Pipeline, values: Mapping[str, Any], artifact: str) -> dict[str, Any]:
+    """Something for every input that has no default: a value of its type, or the artifact's address."""
+    inputs = pipeline.inputs
+    wanted = [one for one in inputs.parameters.values() if one.required and one.name not in pipeline.arguments]
+    found = {one.name: values[one.type] for one in wanted}
+    return found | {one.name: artifact for one in inputs.artifacts.values() if not one.optional}
