@@ -8,13 +8,15 @@ from pathlib import Path
 
 from trainyard.paths import ROOT
 from trainyard_dev.bench import configurations, fairness, gangs, packing, registry, serving, sources, summary, tables
+from trainyard_dev.bench.kfp import draw as draw_kfp
 from trainyard_dev.bench.results import Figure, ranges
 from trainyard_dev.bench.summary import Summary
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-# Which plots are drawn of which file, for this page and the guide to serving.
+# Which plots are drawn of which file, for this page and the guides to serving and kfp.
 DRAW = {
     "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving.draw,
+    "kfp": draw_kfp,
 }  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")

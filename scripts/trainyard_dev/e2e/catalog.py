@@ -18,6 +18,7 @@ from trainyard_dev.e2e.checks import (
     buckets,
     gang,
     kernel_nfs,
+    kfp_cost,
     kfp_samples,
     logs,
     metrics,
@@ -118,9 +119,12 @@ def _csi(context: Context) -> None:
 
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
-# A campaign, where there is a folder of them: make kfp-conformance.
-_KFP = Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True,
-             images=(*KFP_IMAGES, TENSORFLOW))  # fmt: skip
+KFP_SAMPLES = (*KFP_IMAGES, TENSORFLOW, TORCH)
+# A campaign, where there is a folder of samples: make kfp-conformance.
+_CAMPAIGN = (
+    Entry((kfp_cost.ID,), kfp_cost.cost, needs=(DATA,), locks=frozenset({ALONE}), long=True, images=KFP_SAMPLES),
+    Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True, images=KFP_SAMPLES),
+)  # fmt: skip
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=VOLUME_USE, inputs=RELEASE_CODE),
@@ -225,7 +229,7 @@ ENTRIES = (
                 "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
                 "scripts/trainyard/pipelines/submit"),
     ),
-    *([_KFP] if os.environ.get(kfp_samples.FOLDER) else ()),
+    *(_CAMPAIGN if os.environ.get(kfp_samples.FOLDER) else ()),
 )  # fmt: skip
 
 

@@ -1,0 +1,53 @@
+"""What kfp costs here: the wait for a first step, a rerun from the cache, and small steps beside a bare workflow."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from trainyard.times import when
+from trainyard_dev.bench import kfp, summary
+from trainyard_dev.bench.runner import FOLDER
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
+
+ID, TITLE = "pipelines.kfp-cost", "a first step's wait, mnist from the cache, 500 small steps beside a bare workflow"
+STEPS, MANY_S, FEW_S = 500, 2400, 420
+
+
+def cost(context: Context) -> None:
+    """Measures, and fails above a goal; the figures and a plot lie in the folder of benchmarks all the same."""
+    with context.recorder.check(ID, TITLE) as figures:
+        found = {}
+        for again in ("first run", "second run"):
+            asked = time.time()
+            seen = runs.succeed(context, FLOWS / "cost.py", "--name", "first", "--no-cache", timeout=FEW_S)
+            found[kfp.FIRST, again] = float(seen.output("began")) - asked
+            runs.forget(context, seen)
+        mnist = [runs.succeed(context, PIPELINES / "mnist.py", timeout=FEW_S) for _ in range(2)]
+        require(not mnist[1].pods, f"steps ran again: {', '.join(mnist[1].ran)}")
+        found[kfp.CACHED, "kfp"] = _seconds(mnist[1])
+        runs.forget(context, *mnist)
+        items = f"items={json.dumps(list(range(STEPS)))}"
+        for column, file, options in (
+            (kfp.BARE, "bare.yaml", ()),
+            ("kfp", "cost.py", ("--name", "many", "--no-cache")),
+        ):
+            many = runs.succeed(context, FLOWS / file, "-p", items, *options, timeout=MANY_S)
+            require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, due are {STEPS}")
+            found[kfp.MANY, column] = _seconds(many)
+            runs.forget(context, many)
+        made = kfp.figures(found)
+        summary.write_made(made, FOLDER)
+        kfp.draw(made, FOLDER)
+        figures |= {f"{one.case}, {one.column}": round(one.value, 1) for one in made}
+        over = [one.id for one in made if one.bound and one.value > one.bound]
+        require(not over, f"above the goal: {', '.join(over)}")
+
+
+def _seconds(seen: Seen) -> float:
+    """From the run's begin to its end, as Argo has them."""
+    status = seen.workflow["status"]
+    return (had(when(status["finishedAt"]), "no end") - had(when(status["startedAt"]), "no begin")).total_seconds()
