@@ -105,7 +105,7 @@ def load(path: str):
 
 
 def choose(module, name: str):
-    """The pipeline to compile; a file with a single component and no pipeline gives that component."""
+    """The pipeline to compile: the one that no other has as a task; a component where it is all that the file has."""
     from kfp.dsl import base_component, graph_component
 
     own, others, components = {}, {}, {}
@@ -123,12 +123,15 @@ def choose(module, name: str):
         known = ", ".join(sorted(pipelines or components)) or "none"
         raise AuthorError(f"there is no pipeline {name} in this file", f"it has: {known}")
     found = {id(value): (key, value) for key, value in (pipelines or components).items()}
+    inner = {name for value in pipelines.values() for name in value.component_spec.implementation.graph.components}
+    outer = {at: one for at, one in found.items() if f"comp-{one[1].name}" not in inner}
+    found = outer if len(outer) == 1 else found
     if not found:
         raise AuthorError("there is no pipeline in this file", "decorate a function with @dsl.pipeline")
     if len(found) > 1:
         names = ", ".join(sorted(key for key, _ in found.values()))
         kind = "pipelines" if pipelines else "components and no pipeline"
-        raise AuthorError(f"this file has several {kind}: {names}", "name one with --name")
+        raise AuthorError(f"this file has several {kind}: {names}", "name one with --name (`submit`, `run`)")
     return next(iter(found.values()))[1]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
+from kfp import dsl
 from kfp.dsl import component_factory
 from kfp.local import executor_input_utils, executor_output_utils, importer_handler, placeholder_utils, utils
 from kfp.local.subprocess_task_handler import replace_python_executable
@@ -26,6 +27,7 @@ from trainyard.pipelines.ir.proto import whole_numbers
 from trainyard.pipelines.local import folders as places
 from trainyard.pipelines.local import notes
 from trainyard.pipelines.steps.processes import Ended, Processes, say
+from trainyard.pipelines.translate.constants import WORKSPACE
 
 NUMBER_INTEGER = 2  # kfp's ParameterTypeEnum
 REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
@@ -40,6 +42,14 @@ class Runner:
         self._pipeline, self._folders, self._processes = pipeline, folders, processes
         self._env = places.environment(folders)
         self._count, self._lock = 0, threading.Lock()
+        workspace, now = folders.run / "workspace", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        workspace.mkdir()
+        # Placeholders that kfp's own local runs don't have.
+        self._more = dict.fromkeys((dsl.WORKSPACE_PATH_PLACEHOLDER, WORKSPACE), str(workspace)) | {
+            dsl.PIPELINE_JOB_RESOURCE_NAME_PLACEHOLDER: folders.name,
+            dsl.PIPELINE_JOB_CREATE_TIME_UTC_PLACEHOLDER: now,
+            dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER: now,
+        }
 
     def run(self, title: str, component: Component, values: dict[str, Any]) -> dict[str, Any] | None:
         """One step in a folder of its own; returns its outputs, None when it failed."""
@@ -82,8 +92,8 @@ class Runner:
         """The component's command with its placeholders filled in. Raises UsageError for one that kfp can't do."""
         try:
             return placeholder_utils.replace_placeholders(
-                full_command=[*executor.container.command, *executor.container.args],
-                executor_input_dict=described,
+                full_command=self._filled([*executor.container.command, *executor.container.args]),
+                executor_input_dict=self._filled(described),
                 pipeline_resource_name=self._folders.name,
                 task_resource_name=title,
                 pipeline_root=str(self._folders.run),
@@ -92,6 +102,12 @@ class Runner:
         except (IndexError, KeyError, ValueError) as error:
             what = f"a placeholder of step {title} can't be filled in on one machine ({type(error).__name__}: {error})"
             raise UsageError(what, hint="submit the pipeline instead") from None
+
+    def _filled(self, data: Any) -> Any:
+        text = json.dumps(data)
+        for placeholder, value in self._more.items():
+            text = text.replace(placeholder, value)
+        return json.loads(text)
 
     def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
         """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
