@@ -12,10 +12,13 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 PIP = "python3 -m pip install --quiet --no-warn-script-location"
 QUIET = "PIP_DISABLE_PIP_VERSION_CHECK=1"
-QUOTED = r"""(?:'[^'\n]*'|"[^"\n$`\\]*")"""  # as repr() writes a requirement; a shell reads these as they stand
+QUOTED = r"""(?:'[^'\n\\]*'|"[^"\n$`\\]*")"""  # as repr() writes a requirement; a shell reads these as they stand
 OPTIONS = r"(?: --(?:index-url|extra-index-url|trusted-host) [\w./:@%+~-]+)*"
 CALL = rf"{re.escape(PIP)}{OPTIONS}(?: {QUOTED})+"
 ENSURED = (
@@ -24,11 +27,12 @@ ENSURED = (
 )
 VENV = f'export {QUIET} tmp=$(mktemp -d) python3 -m venv "$tmp/venv" --system-site-packages . "$tmp/venv/bin/activate" '
 SCRIPTS = (
-    rf'{re.escape(ENSURED + QUIET)} (?:{CALL} && )?(?:{re.escape(VENV)})?{CALL} && "\$0" "\$@"',
+    rf'{re.escape(ENSURED + QUIET)} (?:{CALL} && )?(?:{re.escape(VENV)})?{CALL}(?: && {CALL})? && "\$0" "\$@"',
     rf'\({QUIET} (?P<call>{CALL}) \|\| {QUIET} (?P=call) --user\) && "\$0" "\$@"',
 )
-RELEASE = re.compile(r"kfp(?:==2\.\d+\.\d+)?")
-ALONE = ["--no-deps", 'typing-extensions>=3.7.4,<5; python_version<"3.9"']  # follow a release of kfp
+ALONE = ("--no-deps", 'typing-extensions>=3.7.4,<5; python_version<"3.9"')  # beside kfp
+RUNTIME = metadata.version("kfp")  # 2.17, as in steps
+OLD = re.compile(r"\bkfp\.components\.executor_main\b")  # before kfp 2.4: the same program
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Installer:
 def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
     """The installer before a command, and the command itself; None and the whole where no SDK wrote one.
 
-    Of any release of kfp the runtime counts as given. A kfp from elsewhere is a package like any other.
+    Of any release of kfp 2 the runtime counts as given. A kfp from elsewhere is a package like any other.
     """
     script = re.sub(r"\s+", " ", command[2]).strip() if tuple(command[:2]) == ("sh", "-c") and len(command) > 3 else ""
     found = next((match for one in SCRIPTS if (match := re.fullmatch(one, script))), None)
@@ -51,9 +55,20 @@ def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
         return None, list(command)
     calls = [found["call"]] if "call" in found.re.groupindex else re.findall(CALL, script)
     words = [ast.literal_eval(one) for call in calls for one in re.findall(QUOTED, call)]
-    at = next((n for n, word in enumerate(words) if RELEASE.fullmatch(word)), -1)
-    packages = words if at < 0 else [*words[:at], *words[at + (3 if words[at + 1 : at + 3] == ALONE else 1) :]]
+    packages = [word for word in words if word not in ALONE and not _runtime(word)]
     if any(word.startswith("-") for word in packages):
         return None, list(command)
     indexes = re.findall(r"index-url (\S+)", " ".join(calls))
-    return Installer(at >= 0, tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(indexes))), list(command[3:])
+    found = Installer(any(map(_runtime, words)), tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(indexes)))
+    return found, [OLD.sub("kfp.dsl.executor_main", word) for word in command[3:]]
+
+
+def _runtime(word: str) -> bool:
+    """Whether it is a release of kfp 2, or takes the one that steps have."""
+    try:
+        kfp = Requirement(word)
+    except InvalidRequirement:
+        return False
+    pinned = any(one.operator == "==" and one.version.startswith("2.") for one in kfp.specifier)
+    alone = kfp.name.lower() == "kfp" and not (kfp.url or kfp.extras)
+    return alone and (pinned or kfp.specifier.contains(RUNTIME))

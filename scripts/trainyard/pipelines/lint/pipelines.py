@@ -163,7 +163,8 @@ def _settings(site: Site) -> translate.Settings:
         return translate.Settings.of(contract, team.name)
     pools = tuple(map(NodePool.of, contract.pools))
     queue = contract.default_queue if contract.default_queue in team.queues else team.queues[0]
-    return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=pools)
+    images = {f"{kind}_image": contract.images[name] for kind, name in (("step", "argoexec"), ("platform", "platform"))}
+    return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=pools, **images)
 
 
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -27,33 +28,42 @@ def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[s
         image = images.of_reference(stand_ins.get(executor.image, executor.image), steps=True)
         if asked is None or image is None:
             continue
-        there = {name: version for name, _, version in (pin.partition("==") for pin in image.modules.values()) if name}
+        pins = {name: pin for module, pin in image.modules.items() for name in images.packages(module)}
+        there = {name: pin.partition("==")[2] for name, pin in pins.items()}
         for text in asked.packages:
             if why := missing(text, there, site["wheels"], image.python):
                 line = where(executor.line, (executor.label, "packages_to_install"), False)
                 put = "trainyard wheels put FILE" + (f" --python {image.python}" if image.python != PYTHON else "")
                 hint = f"the platform engineer brings it: write {text!r} into a file, `{put}`"
-                elsewhere = "".join(f"; {one}, which it names, is not asked" for one in asked.indexes)
+                elsewhere = "".join(f"; {_shown(one)}, which it names, is not asked" for one in asked.indexes)
                 report.add("TY306", line, why + elsewhere, hint, task=executor.label.removeprefix("exec-"))
+
+
+def _shown(index: str) -> str:
+    """Without a password."""
+    return re.sub("//[^/]*@", "//", index)
 
 
 def missing(text: str, there: Mapping[str, str], files: Iterable[str], python: str) -> str:
     """Why a requirement can't be met, by what the image has (name -> version) or by wheels; "" where it can.
 
     Args:
+        there: "" as a version stands for one that isn't known.
         python: the minor of the image's Python.
     """
     try:
         wanted = Requirement(text)
     except InvalidRequirement:
-        return ""  # the translation says what is wrong with it
+        return ""  # the translation refuses it
     markers = {**MARKERS, "python_version": python, "python_full_version": f"{python}.2"}
     if wanted.marker and not wanted.marker.evaluate(markers):
         return ""
     name = canonical(wanted.name)
+    if there.get(name) == "":
+        return ""
     known = [wheel for wheel in map(tags.of, files) if wheel and wheel.name == name]
     fitting = [wheel.version for wheel in known if not tags.misfit(wheel, python)]
-    versions = [*fitting, *(version for one, version in there.items() if canonical(one) == name)]
+    versions = [*fitting, *filter(None, [there.get(name)])]
     if any(wanted.specifier.contains(version, prereleases=True) for version in versions):
         return ""
     has = f"there is {name} {', '.join(dict.fromkeys(versions))}" if versions else "there is no wheel of it"

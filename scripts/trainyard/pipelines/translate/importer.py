@@ -15,8 +15,6 @@ from trainyard.pipelines.translate.context import Context, Object, digest
 def body(ctx: Context, component: Component, executor: Executor, *, cache: bool) -> Object:
     """The template of an importer component."""
     raw = executor.raw
-    if raw.get("downloadToWorkspace"):
-        raise ctx.refuse("an importer into the workspace", component, hint="take the artifact as an input instead")
 
     def given(name: str) -> values.Value:
         if name not in component.inputs.parameters:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from trainyard.kinds import packages, pods
 from trainyard.pipelines.ir.installer import Installer
 from trainyard.pipelines.ir.model import Component
@@ -35,6 +37,15 @@ def add(ctx: Context, component: Component, asked: Installer, found: Object) -> 
 def requirements(ctx: Context, component: Component, asked: Installer) -> Requirements:
     """The packages as requirements. Raises Unsupported for one that comes from no index."""
     try:
-        return read(lambda _: "\n".join(asked.packages), FILE)
+        found = read(lambda _: "\n".join(asked.packages), FILE)
+        for text in asked.packages:
+            Requirement(text)
+            if "{{" in text:
+                raise InvalidRequirement(text)
     except RequirementError as error:
-        raise ctx.refuse(error.what.replace(" is no", ", which is no"), component, hint=error.hint) from None
+        what = error.what.replace(" is no", ", which is no")
+        raise ctx.refuse(what, component, hint="put it into the image, or name a package of an index") from None
+    except InvalidRequirement:
+        hint = "write a name, and a version if it matters: pandas==2.2.0"
+        raise ctx.refuse(f"the invalid requirement {text!r}", component, hint=hint) from None
+    return found

@@ -28,7 +28,7 @@ def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
 
 def _python(new: str, old: str) -> str:
     """What to know of a stand-in for an image of another Python."""
-    named, ours = re.search(r"python[:-](3[.]?\d+)", old), images.of_reference(new, steps=True)
+    named, ours = re.search(r"python[:-](3[.]?\d+|2[.]?\d*)", old), images.of_reference(new, steps=True)
     python = ours.python if ours else PYTHON
     return f" (its Python is {python})" if named and named[1].replace(".", "") != python.replace(".", "") else ""
 

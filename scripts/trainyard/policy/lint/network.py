@@ -6,23 +6,26 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Said, name_of, words
+from trainyard.policy.lint.pod_rules import Path, Said, name_of, words
 from trainyard.policy.lint.pods import Pod
 
 SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
 SET = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
 CODES = ("TY302", "TY303")
 INSTALL = re.compile(
-    r"""\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['"], ?['"]install\b"""
-    r"|\bapt(?:-get)?\s+(?:-\S+\s+)*(?:install|update)\b|\bapk\s+(?:-\S+\s+)*(?:add|update)\b"
-    r"|\b(?:yum|dnf|microdnf)\s+(?:-\S+\s+)*install\b|\bnpm\s+(?:install|ci)\b|\bgo\s+(?:get|install)\s+\S+\."
+    r"\b(?:pip[\d.]*|conda|mamba|micromamba|pipx|poetry|yum|dnf|microdnf)\s+(?:-\S+\s+)*install\b|\bpip\.main\b"
+    r"|\bapt(?:-get)?\s+(?:-\S+\s+(?:\S+=\S+\s+)?)*(?:install|update)\b|\bapk\s+(?:-\S+\s+)*(?:add|update)\b"
+    r"|\buv\s+(?:add|sync|tool\s+install)\b|\bnpm\s+(?:install|i|ci)\b|\bgo\s+(?:get|install)\s+\S+\."
 )
 CLONE = re.compile(r"\bgit\s+(?:-\S+\s+)*clone\b")
 LOAD = re.compile(r"\b(?:curl|wget|urlretrieve|urlopen)\b")
 URL = re.compile(r"""\b(?:https?|ftp)://[^\s"'`)>\]]+""")
+SHOWN = re.compile(r"\b(?:echo|printf|grep)\b[^\n;&|]*")  # a shell's words that are only text
+LISTED = re.compile(r"""['"], ?['"]""")
 NEAR = re.compile(  # this pod, this cluster, private addresses, and names without a dot
     r"^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[|[^.]*$)|\.(?:svc|local|internal)$|\.svc\."
 )
@@ -31,11 +34,19 @@ NEAR = re.compile(  # this pod, this cluster, private addresses, and names witho
 def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Packages that are fetched while the step runs."""
     for container, path in pod.containers():
-        for at, word in words(container):
-            if INSTALL.search(_started(word)):
+        for at, word in _said(container):
+            if INSTALL.search(LISTED.sub(" ", _started(word))):
                 what = f"{name_of(container)} installs packages while it runs"
                 yield "TY302", (*path, *at), what, "put them into the image and take that one"
                 break
+
+
+def _said(container: dict[str, Any]) -> list[tuple[Path, str]]:
+    """Every text that its program gets, and its single words as one command."""
+    found = list(words(container))
+    given = [word for at, word in found if at[0] in ("command", "args")]
+    single = [word if re.fullmatch(r"\S+", word) else ";" for word in given]
+    return [*found, (found[0][0], " ".join(single))] if single else found
 
 
 def _started(word: str) -> str:
@@ -44,8 +55,9 @@ def _started(word: str) -> str:
         with warnings.catch_warnings(action="ignore"):
             nodes = list(ast.walk(ast.parse(word)))
     except (SyntaxError, ValueError, RecursionError):
-        return word
-    calls = [one for one in nodes if isinstance(one, ast.Call)]
+        return SHOWN.sub("", word)
+    raised = {id(one) for node in nodes if isinstance(node, ast.Raise) for one in ast.walk(node)}
+    calls = [one for one in nodes if isinstance(one, ast.Call) and id(one) not in raised]
     calls = [one for one in calls if ast.unparse(one.func).rpartition(".")[2] not in SAYS]
     read = {one.id for call in calls for one in ast.walk(call) if isinstance(one, ast.Name)}
     given = [one for one in nodes if isinstance(one, SET) and _names(one) & read]
@@ -60,7 +72,7 @@ def _names(given: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) ->
 def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Code and files that come from outside."""
     for container, path in pod.containers():
-        said = list(words(container))
+        said = _said(container)
         loads = any(LOAD.search(word) for _, word in said)
         for at, word in said:
             hosts = [host for host in map(_host, URL.findall(word)) if host and outside(host, contract)]

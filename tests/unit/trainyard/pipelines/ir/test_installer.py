@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from kfp.dsl import component_factory
 
-from trainyard.pipelines.ir.installer import Installer, split
+from trainyard.pipelines.ir.installer import CALL, Installer, split
 
 OWN = ["sh", "-ec", "python3 -m kfp.dsl.executor_main", "def f(): pass"]
 V1_PIP = "PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip install --quiet --no-warn-script-location 'xgboost==1.1.1' 'b'"
@@ -32,6 +33,8 @@ def written(**more: Any) -> list[str]:
         ({"packages_to_install": ["x"], "pip_index_urls": ["https://a.org/s"], "pip_trusted_hosts": ["a.org"]},
          Installer(True, ("x",), ("https://a.org/s",))),
         ({"packages_to_install": ["kfp==2.13.0", "x"]}, Installer(True, ("x",))),
+        ({"packages_to_install": ["KFP>=2.0", "kfp~=2.7", "kfp==2.15.0rc1"]}, Installer(True)),
+        ({"packages_to_install": ["kfp==1.8.22"], "install_kfp_package": False}, Installer(False, ("kfp==1.8.22",))),
         ({"packages_to_install": ["kfp-kubernetes"]}, Installer(False, ("kfp-kubernetes",))),
         ({"kfp_package_path": "git+https://a.org/kfp"}, Installer(False, ("git+https://a.org/kfp",))),
     ],
@@ -42,6 +45,13 @@ def test_the_sdk_s_installer_is_read(more: dict[str, Any], found: Installer) -> 
 
 def test_the_installer_of_version_1_is_read() -> None:
     assert split(V1) == (Installer(False, ("xgboost==1.1.1", "b")), V1[3:])
+
+
+def test_older_releases_of_version_2_are_read() -> None:
+    command = [*written(packages_to_install=["x"], use_venv=True), "sh", "python3 -m kfp.components.executor_main"]
+    packages, kfp = (one[0] for one in re.finditer(CALL, command[2]))
+    command[2] = command[2].replace(kfp, "_").replace(packages, kfp).replace("_ &&", f"{packages} &&")
+    assert split(command) == (Installer(True, ("x",)), ["sh", OWN[2]])
 
 
 @pytest.mark.parametrize(
@@ -59,6 +69,7 @@ def test_the_installer_of_version_1_is_read() -> None:
         ("'kfp", "$(id) 'kfp"),
         ("'kfp", '"$(id)" \'kfp'),
         ("'--no-deps'", "'--pre'"),
+        ("'--no-deps'", r"'a\nb'"),
         ("'--no-deps'", "'-r' 'x.txt'"),
     ],
 )

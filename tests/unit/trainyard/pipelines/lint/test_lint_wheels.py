@@ -36,6 +36,7 @@ def fitting():
         ("pandas>=2,<3", ""),
         ("Einops[extra]==0.8.0", ""),
         ("numpy", ""),
+        ("torch>=2", ""),
         ("nowhere; sys_platform == 'win32'", ""),
         ("pandas==2.2.0", "no run gets the package pandas==2.2.0: there is pandas 2.2.3"),
         ("yapf", "no run gets the package yapf: there is no wheel of it"),
@@ -43,7 +44,7 @@ def fitting():
     ],
 )
 def test_a_package_that_is_nowhere_is_named(wanted: str, why: str) -> None:
-    assert missing(wanted, {"numpy": "2.4.6"}, FILES, "3.13") == why
+    assert missing(wanted, {"numpy": "2.4.6", "torch": ""}, FILES, "3.13") == why
     assert not missing("scipy; python_version < '3.12'", {}, FILES, "3.11")
 
 
@@ -62,7 +63,7 @@ def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
 
 
 def test_an_index_that_is_not_asked_is_named(tmp_path: Path) -> None:
-    indexed = 'yapf"], pip_index_urls=["https://wheels.example.org/simple'
+    indexed = 'yapf"], pip_index_urls=["https://ada:secret@wheels.example.org/simple'
     found = [one.reason for one in findings(tmp_path, indexed, wheels=FILES)]
     why = "there is no wheel of it; https://wheels.example.org/simple, which it names, is not asked"
     assert found == [f"no run gets the package yapf: {why}"]
@@ -73,6 +74,8 @@ def test_what_is_missing_is_refused_where_that_is_known(tmp_path: Path) -> None:
     assert codes(tmp_path, "pandas", wheels=FILES) == codes(tmp_path, "numpy", wheels=FILES) == []
     assert codes(tmp_path, "yapf", wheels=FILES, index="https://pypi.example.org/simple") == []
     assert codes(tmp_path, "yapf") == []
+    assert findings(tmp_path, "tensorflow", "tensorflow/tensorflow:2.21.0", wheels=FILES) == []
+    assert findings(tmp_path, "torch==2.6.0", "pytorch/pytorch:2.6.0", wheels=FILES) == []
 
 
 def test_wheels_are_those_of_the_image_s_python(tmp_path: Path) -> None:

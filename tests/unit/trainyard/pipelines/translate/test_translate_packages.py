@@ -50,6 +50,12 @@ def test_packages_come_from_wheels_or_the_site_s_index_and_are_kept(tmp_path: Pa
     assert place not in other["initContainers"][0]["args"]
 
 
+@pytest.mark.parametrize("package", ["", "pandas requests", "pandas; rm -rf /", "pandas==={{workflow.name}}"])
+def test_what_is_no_requirement_is_refused(tmp_path: Path, package: str) -> None:
+    with pytest.raises(translate.Unsupported, match="greet uses the invalid requirement"):
+        made(tmp_path, packages_to_install=[package])
+
+
 @pytest.mark.parametrize("package", ["git+https://x.org/a.git", "./a-1.0-py3-none-any.whl", "https://x.org/a.whl"])
 def test_a_package_of_no_index_is_refused_by_name(tmp_path: Path, package: str) -> None:
     with pytest.raises(translate.Unsupported, match=r"greet uses .*, which is no package of an index") as caught:
