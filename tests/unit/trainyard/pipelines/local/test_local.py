@@ -91,6 +91,20 @@ def mine():
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+def test_the_outer_pipeline_runs_with_a_workspace_and_the_job_s_name(tmp_path: Path) -> None:
+    text = """
+@dsl.pipeline
+def inner(place: str) -> str:
+    return say(word=f"{dsl.PIPELINE_JOB_RESOURCE_NAME_PLACEHOLDER} {place}").outputs["Output"]
+
+@dsl.pipeline
+def mine() -> str:
+    return inner(place="/kfp-workspace").output
+"""
+    name, place = run(tmp_path, text)["Output"].split()
+    assert name.startswith("mine-") and Path(place).is_dir()
+
+
 def test_iterations_have_folders_of_their_own(tmp_path: Path) -> None:
     text = """
 @dsl.pipeline
