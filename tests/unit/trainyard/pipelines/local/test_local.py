@@ -97,9 +97,9 @@ def test_the_outer_pipeline_runs_with_a_workspace_and_the_job_s_name(tmp_path: P
 def inner(place: str) -> str:
     return say(word=f"{dsl.PIPELINE_JOB_RESOURCE_NAME_PLACEHOLDER} {place}").outputs["Output"]
 
-@dsl.pipeline
+@dsl.pipeline(pipeline_config=dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi")))
 def mine() -> str:
-    return inner(place="/kfp-workspace").output
+    return inner(place=dsl.WORKSPACE_PATH_PLACEHOLDER).output
 """
     name, place = run(tmp_path, text)["Output"].split()
     assert name.startswith("mine-") and Path(place).is_dir()
