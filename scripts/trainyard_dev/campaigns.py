@@ -31,6 +31,7 @@ CAMPAIGNS = {
         ("policies", "pipelines/components", "scripts/trainyard/pipelines", "scripts/trainyard/policy", "tools/step"),
         ("pipelines.as-written",),
     ),
+    "kfp-cost": Campaign(("scripts/trainyard/pipelines/translate", "tools/step", "tools/argo"), ("pipelines.cached",)),
     "matrix": Campaign(
         (*_RULES, "versions.yaml", "tools/kubernetes", "tests/chart", "tests/scheduling", "tests/pipelines"),
         ("policies", "pipelines"),

@@ -120,11 +120,13 @@ def _csi(context: Context) -> None:
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
 KFP_SAMPLES = (*KFP_IMAGES, TENSORFLOW, TORCH)
-# A campaign, where there is a folder of samples: make kfp-conformance.
-_CAMPAIGN = (
+# Campaigns, by the variable that asks for them: make kfp-cost, make kfp-conformance.
+_CAMPAIGNS = {
+    "KFP_COST":
     Entry((kfp_cost.ID,), kfp_cost.cost, needs=(DATA,), locks=frozenset({ALONE}), long=True, images=KFP_SAMPLES),
+    kfp_samples.FOLDER:
     Entry((kfp_samples.ID,), kfp_samples.samples, locks=frozenset({ALONE}), long=True, images=KFP_SAMPLES),
-)  # fmt: skip
+}  # fmt: skip
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=VOLUME_USE, inputs=RELEASE_CODE),
@@ -229,7 +231,7 @@ ENTRIES = (
                 "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
                 "scripts/trainyard/pipelines/submit"),
     ),
-    *(_CAMPAIGN if os.environ.get(kfp_samples.FOLDER) else ()),
+    *(entry for asked, entry in _CAMPAIGNS.items() if os.environ.get(asked)),
 )  # fmt: skip
 
 

@@ -27,5 +27,5 @@ def test_what_is_there_is_written_and_what_is_missing_is_named_with_its_command(
     assert "run `bin/trainyard corpus run`" in ended.out
     top = tmp_path / "publish"
     assert "1 attempts on 1 guards in 60 s, 0 let through." in (top / "attacks" / "attacks.md").read_text()
-    assert len(list((top / "dashboards").glob("*.json"))) == 6 and len(list((top / "benchmarks").glob("*.svg"))) == 4
+    assert len(list((top / "dashboards").glob("*.json"))) == 6 and len(list((top / "benchmarks").glob("*.svg"))) == 5
     assert not (top / "corpus").exists()

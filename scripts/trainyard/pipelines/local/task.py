@@ -136,12 +136,12 @@ class Runner:
         return outputs
 
     def _start(self, command: list[str], title: str, folder: Path, env: dict[str, str], log: Path) -> Ended:
-        command, wanted = _without_pip(command)
+        site = self._folders.run / "site"
+        command, wanted = _without_pip(command, site)
+        env |= {"PIP_TARGET": str(site), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        env["PYTHONPATH"] += f":{site}"
         if wanted:
-            site = self._folders.run / "site"
-            env |= {"PIP_TARGET": str(site), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-            env["PYTHONPATH"] += f":{site}"
-            say(title, f"installs {', '.join(wanted)} for this run only; build an image that has them for the cluster")
+            say(title, f"installs {', '.join(wanted)} for this run only")
         if any(component_factory.EXECUTOR_MODULE in word for word in command):
             command = replace_python_executable(command, sys.executable)
         elif command and not shutil.which(command[0]):
@@ -151,21 +151,18 @@ class Runner:
             return self._processes.run(command, name=title, folder=folder, env=env | {"TMPDIR": scratch}, log=log)
 
 
-def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:
+def _without_pip(command: list[str], site: Path) -> tuple[list[str], list[str]]:
     """A component's command without the installation in front of it, where all is installed; and what isn't."""
     asked, own = installer.split(command)
-    missing = [one for one in asked.packages if not _installed(one)] if asked else []
+    missing = [one for one in asked.packages if not _installed(one, site)] if asked else []
     return (command, missing) if missing else (own, [])
 
 
-def _installed(requirement: str) -> bool:
-    """Whether `name` or `name==version` is here; anything more complicated counts as missing."""
+def _installed(requirement: str, site: Path) -> bool:
+    """Whether `name` or `name==version` is here, or in the run's folder; what is more complicated counts as missing."""
     name, _, version = requirement.partition("==")
-    try:
-        found = metadata.version(name.split("[")[0].strip())
-    except (metadata.PackageNotFoundError, ValueError):
-        return False
-    return not version or found == version
+    found = metadata.distributions(name=name.split("[")[0].strip(), path=[*sys.path, str(site)])
+    return any(version in ("", one.version) for one in found)
 
 
 def _whole_numbers(described: dict[str, Any], component_spec: Any) -> None:

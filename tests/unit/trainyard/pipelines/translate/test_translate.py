@@ -1,6 +1,7 @@
 """What a translation says of a whole run: whose it is, its size, its cache, its arguments and settings."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
@@ -11,6 +12,7 @@ from translated import IMAGE, SETTINGS, of, step, template
 
 from trainyard.errors import UsageError
 from trainyard.pipelines import translate
+from trainyard.pipelines.translate import values
 
 
 def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:
@@ -149,3 +151,10 @@ def test_arguments_are_checked(tmp_path: Path, arguments: dict, what: str) -> No
         return
     with pytest.raises(UsageError, match=what):
         of(typed, tmp_path, arguments)
+
+
+def test_no_text_reads_like_a_costly_expression() -> None:
+    text = 'up... {{=$env}} repeat(2) "sprig"'
+    code = values.quoted(text)
+    assert json.loads(code) == text
+    assert not re.search(r"\.\.|[{}$(]|sprig", code)
