@@ -59,8 +59,8 @@ def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
     if any(word.startswith("-") for word in packages):
         return None, list(command)
     indexes = re.findall(r"index-url (\S+)", " ".join(calls))
-    found = Installer(any(map(_runtime, words)), tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(indexes)))
-    return found, [OLD.sub("kfp.dsl.executor_main", word) for word in command[3:]]
+    asked = Installer(any(map(_runtime, words)), tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(indexes)))
+    return asked, [OLD.sub("kfp.dsl.executor_main", word) for word in command[3:]]
 
 
 def _runtime(word: str) -> bool:
