@@ -130,9 +130,9 @@ class Browser:
         return x, y, width, height
 
     def _found(self, selector: str) -> str:
-        """An expression of what a selector finds, once it is there and can be seen: nothing hidden takes a click."""
+        """An expression of what a selector finds, once it can be seen and the page is loaded, so that it stays in place."""
         expression = f"document.querySelector({json.dumps(selector)})"
-        self.wait(f"{expression}?.checkVisibility()", selector)
+        self.wait(f"document.readyState === 'complete' && {expression}?.checkVisibility()", selector)
         return expression
 
     def draw(self, points: Sequence[tuple[float, float]]) -> None:
