@@ -1,6 +1,6 @@
 """Port 8080: the Open Inference Protocol, plain predictions, and the page.
 
-Whoever has no key gets health and page alone.
+Without a key, only health and page are served.
 """
 
 from __future__ import annotations

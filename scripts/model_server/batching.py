@@ -70,7 +70,7 @@ class Batcher:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Ends; whoever still waits gets BusyError."""
+        """Ends; callers that still wait get BusyError."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -142,7 +142,7 @@ class Batcher:
             ends = np.cumsum([one.rows for one in batch])[:-1]
             split = {name: np.split(value, ends) for name, value in outputs.items()}
             return [{name: parts[at] for name, parts in split.items()} for at in range(len(batch))]
-        except Exception as error:  # whatever the framework raises is told to whoever asked
+        except Exception as error:  # whatever the framework raises goes to its caller
             if len(batch) == 1:
                 return [error]
             return [result for one in batch for result in self._compute([one])]

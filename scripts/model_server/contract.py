@@ -1,7 +1,7 @@
 """A model's card, `model.json`: what it is, what goes in and out, and where it comes from.
 
 The card lies beside the model's file and is all that a server knows of it. Keys that are not listed here are let alone:
-whoever registers a model may note more.
+a model's owner may note more.
 
     {"name": "mnist", "version": "3f2a…", "framework": "onnx", "file": "model.onnx",
      "digest": "sha256:…",
@@ -53,7 +53,7 @@ _BUILDER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.py:[A-Za-z_][A-Za-z0-9_]*")
 class Tensor:
     """An input or output: `shape` with ANY where any length does.
 
-    `method` is what a scikit-learn model is asked for this output: predict, predict_proba, …
+    `method` gives this output of a scikit-learn model: predict, predict_proba, …
     """
 
     name: str
@@ -184,7 +184,7 @@ def digest_of(path: Path) -> str:
 
 
 def check(folder: Path, card: Card) -> None:
-    """Raises CardError unless every file of the card is there and is what it says."""
+    """Raises CardError unless every file of the card is there and matches it."""
     for name, wanted in {card.file: card.digest, **card.files}.items():
         path = folder / name
         if not path.exists():

@@ -1,4 +1,4 @@
-"""What goes wrong, where, and what to do about it: for whoever starts the server, and for whoever asks it."""
+"""What goes wrong, where, and what to do about it: for the person who starts the server, and for its clients."""
 
 from __future__ import annotations
 

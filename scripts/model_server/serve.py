@@ -1,6 +1,6 @@
 """Runs the server: ports first, then the model, ready once it has answered; told to end, it is first no longer ready.
 
-After SIGTERM requests are still taken for `drain_s`, until whoever sends them has noticed. Then the ports close, and
+After SIGTERM requests are still taken for `drain_s`, until clients have noticed. Then the ports close, and
 what was begun is answered within `grace_s`.
 """
 

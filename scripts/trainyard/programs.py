@@ -12,7 +12,7 @@ _finders: list[Callable[[str], Path | None]] = []
 
 
 def prefer(finder: Callable[[str], Path | None]) -> None:
-    """From now on a program is what `finder` gives for its name; None leaves it to PATH. The last one given is asked
+    """From now on `finder` gives a program by its name; None leaves it to PATH. The last one given is asked
     first: so a checkout puts its pinned programs before those of the machine."""
     if finder not in _finders:
         _finders.insert(0, finder)

@@ -45,7 +45,7 @@ def administered(contract: Mapping[str, Any]) -> bool:
 
 
 def administrator(contract: Mapping[str, Any]) -> Access:
-    """Whoever makes the buckets, and the users where they are ours, by the environment. Raises PlatformError."""
+    """What makes the buckets, and the users where they are ours, by the environment. Raises PlatformError."""
     if contract["storage"]["s3"]["mode"] == "inCluster":
         return store.access(root=True)
     return store.access("ADMIN") if administered(contract) else store.access()

@@ -1,6 +1,6 @@
 """Compressed archives of folders and buckets: written in one pass, and read back entry by entry.
 
-Folders are walked by open directories and never through symbolic links, so that whoever owns the files can't lead the
+Folders are walked by open directories and never through symbolic links, so that their owner can't lead the
 backup out of the folder while it runs.
 """
 

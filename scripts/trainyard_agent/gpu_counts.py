@@ -49,7 +49,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class Gang:
-    """A PodGroup. `gpus` is what Volcano takes it to need at least."""
+    """A PodGroup. `gpus`: the fewest that it needs, as Volcano counts."""
 
     namespace: str
     name: str

@@ -31,7 +31,7 @@ HASH = re.compile(r"^\s*(\S+?)(?:==\S+)? from .*:$")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 FROM = re.compile(r"\(from ([A-Za-z0-9._-]+)")
 SHOWN = 6  # versions
-# Packages that bring the same modules, for CPUs alone and for GPUs too: whoever has one has the other, for pip.
+# Packages that bring the same modules, for CPUs alone and for GPUs too: for pip, either counts as both.
 SAME = {"tensorflow-cpu": "tensorflow", "xgboost-cpu": "xgboost"}
 
 
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     try:
         return install(Path(argv[0]).absolute())
     except InstallError as error:
-        print(f"InstallError: {error}", file=sys.stderr, flush=True)  # whoever follows a run looks for such a line
+        print(f"InstallError: {error}", file=sys.stderr, flush=True)  # `runs show` looks for such a line
         return 1
 
 
@@ -89,7 +89,7 @@ def fingerprint(base: Path) -> list[str]:
 def taken_as_they_are(folder: Path) -> None:
     """Tells pip of what the image has without those of its needs that the image doesn't meet, and by its other name.
 
-    Whoever made the image left them out, as setuptools beside Debian's torch; pip would ask the index for each. It
+    The image leaves them out, as setuptools beside Debian's torch; pip would ask the index for each. It
     would do so for `tensorflow`, too, which `tensorflow-cpu` is.
     """
     from pip._vendor.packaging.requirements import Requirement  # lies beside this file

@@ -1,8 +1,8 @@
 """Series of mock GPUs under the names of NVIDIA's DCGM exporter: `python3 -m trainyard_agent mock-dcgm`.
 
 For test clusters. GPUs are those that the mock's library shows, so one that fell off the bus has no series. What they
-are busy with is what the file `load` beside `fault` says, a line each: `load <gpu> <percent> <memory in MiB>`; the last
-line of a GPU counts, and without any it is idle. Whose they are is what kubelet noted when it handed them out.
+are busy with is in the file `load` beside `fault`, a line each: `load <gpu> <percent> <memory in MiB>`; the last
+line of a GPU counts, and without any it is idle. Kubelet notes whose they are when it hands them out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Gpu:
 
 
 def shown(root: Path) -> Iterator[Gpu]:
-    """The GPUs that the library in a driver root shows; none where it is absent or says no."""
+    """The GPUs that the library in a driver root shows; none where it is absent or refuses."""
     if not (root / LIBRARY).exists():
         return
     nvml, number = ctypes.CDLL(str(root / LIBRARY)), ctypes.c_uint(0)

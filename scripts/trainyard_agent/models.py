@@ -132,7 +132,7 @@ def _checked(folder: Path, source: str, name: str, version: str, digest: str) ->
             f"{source} has no file {file or '(none)'}, which its {CARD} names: register the model again"
         )
     real = digest_of(path)
-    for due, whose in ((said, f"its {CARD}"), (digest, "whoever serves it")):
+    for due, whose in ((said, f"its {CARD}"), (digest, "its server")):
         if due and due != real:
             raise _changed(f"{file} of {source} has the digest {real}, and {whose} says {due}")
     files = card.get("files")

@@ -135,7 +135,7 @@ def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
 
 
 def folders(client: Minio, bucket: str, begun: str) -> list[str]:
-    """What stands in keys, up to the next slash, where they begin so: `team/run` finds `team/run-worker-0`.
+    """Parts of keys that begin so, up to the next slash: `team/run` finds `team/run-worker-0`.
 
     Raises PlatformError.
     """

@@ -1,6 +1,6 @@
 """A folder's requirements, with the files that they name: checked line by line before anything is installed.
 
-Whoever sends the code reads them to say early what can't be; whoever installs them reads the same lines in the pod.
+The sender of the code reads them to refuse early what can't be; the pod reads the same lines to install them.
 """
 
 from __future__ import annotations

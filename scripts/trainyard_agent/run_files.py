@@ -1,6 +1,6 @@
 """Beside a training command in its pod: brings code and checkpoints in, and takes what the command writes to the store.
 
-What `upload` has taken stands in `.trainyard.json` beside the files: the last one says `"complete": true`, which tells
+`.trainyard.json` beside the files lists what `upload` has taken: the last one says `"complete": true`, which tells
 who fetches results that nothing more will come.
 """
 

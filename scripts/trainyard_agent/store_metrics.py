@@ -1,6 +1,6 @@
 """How Prometheus asks the store in the cluster: a user that may do that and nothing else, and a token in its name.
 
-MinIO gives its series to whoever holds a token that one of its users has signed. Of the root user that token would be
+MinIO gives its series for a token that one of its users has signed. Of the root user that token would be
 worth as much as its password; without any, every team would see the sizes of every other.
 """
 

@@ -1,6 +1,6 @@
 """The laboratory: builds, makes clusters, tests end to end and measures. It runs from a checkout; no wheel has it.
 
-Whoever imports it has the product call the pinned helm and kubectl instead of those on PATH.
+Importing it makes the product call the pinned helm and kubectl instead of those on PATH.
 """
 
 from __future__ import annotations

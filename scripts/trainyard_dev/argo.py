@@ -28,7 +28,7 @@ def quiet(objects: Objects) -> None:
 
 
 class Controller:
-    """The program of one Deployment; `restart` is what a killed pod's replacement is.
+    """The program of one Deployment; `restart` replaces it as a killed pod is replaced.
 
     Args:
         name: of the Deployment and, unless `account` says otherwise, its account.

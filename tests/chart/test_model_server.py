@@ -230,7 +230,7 @@ def test_upstreams_servers_take_gpus_of_the_queue(rendered: Any, runtime: str, p
         ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "set schedulerName and queue, since GPUs are given out by"),
         ({"server": {"args": ["--x"]}}, "server.args is for triton and vllm"),
         ({"server": {"env": {"KEYS_FILE": "/x"}}}, "server.env sets KEYS_FILE, which is the platform's to set"),
-        ({"access": {"from": "outside"}}, "access.keys is empty: whoever finds the address could ask it"),
+        ({"access": {"from": "outside"}}, "access.keys is empty: anyone who finds the address could use it"),
         ({"access": {**OUTSIDE["access"], "by": "ingress"}}, "access.by is ingress: set access.host"),
         ({"access": {**OUTSIDE["access"], "by": "gateway", "host": "a.b"}}, "set access.gateway.name to the Gateway"),
         (

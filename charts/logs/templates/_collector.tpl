@@ -11,7 +11,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- /*
 Whose logs are read apart: each team's, and last everybody else's, as a JSON list of {name, include, exclude}. A receiver is
 done with a look at its files when it has read all to their ends, which a pod that writes all the time puts off; and a full
-queue stops whoever would add to it. With receiver, queue and sender of its own, a team that floods its logs is late with
+queue blocks its senders. With receiver, queue and sender of its own, a team that floods its logs is late with
 its own alone.
 */ -}}
 {{- define "logs.groups" -}}

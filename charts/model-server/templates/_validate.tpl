@@ -43,7 +43,7 @@ server.env sets {{ $name }}, which is the platform's to set: leave it out.
 {{- end }}
 {{- if eq $a.from "outside" }}
 {{- if not $a.keys }}
-access.from is outside and access.keys is empty: whoever finds the address could ask it. Add the SHA-256 of a key; `trainyard serve --key` makes one.
+access.from is outside and access.keys is empty: anyone who finds the address could use it. Add the SHA-256 of a key; `trainyard serve --key` makes one.
 {{- end }}
 {{- if ne .Values.runtime "model-server" }}
 access.from is outside and {{ .Values.runtime }} does not ask for keys by their digest: set access.from to team or namespaces, and put what checks keys before it.

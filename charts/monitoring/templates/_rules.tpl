@@ -1,5 +1,5 @@
 {{/*
-One file of rules as the release has it: what stands in files/rules/ is complete and good for promtool as it is; here a
+One file of rules as the release has it: files/rules/ is complete and valid for promtool as it is; here a
 site's `alerts.rules.<alert>` takes the place of its threshold, `for` and severity, and `enabled: false` takes it out.
 
 Call it with (dict "root" $ "file" "files/rules/jobs.yaml"); it gives YAML, `groups:` and all, for a file of Prometheus as

@@ -35,7 +35,7 @@ parameters:
   onDelete: {{ index . 2 }}
 {{- else }}
 provisioner: trainyard.io/nfs
-{{- /* A larger claim is what a team may hold more. Those of the chart have the size of the values, or upgrades would fail. */}}
+{{- /* A team may hold only so much in larger claims. Those of the chart have the size of the values, or upgrades would fail. */}}
 allowVolumeExpansion: {{ not (index . 3) }}
 parameters:
   subDir: {{ index . 1 }}

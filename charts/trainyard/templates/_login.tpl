@@ -21,7 +21,7 @@ context ca). Names and groups have a prefix, so that no issuer makes anybody a `
 {{- $version := semverCompare ">=1.34.0-0" $root.Capabilities.KubeVersion.Version | ternary "v1" "v1beta1" -}}
 {{- toYaml (dict "apiVersion" (printf "apiserver.config.k8s.io/%s" $version) "kind" "AuthenticationConfiguration" "jwt" (list $jwt)) -}}
 {{- end -}}
-{{- /* What whoever runs the API server, and whoever hands out kubeconfigs, takes from here: (list context ca labels). No secret. */ -}}
+{{- /* What administrators of the API server and of kubeconfigs take from here: (list context ca labels). No secret. */ -}}
 {{- define "trainyard.login.published" -}}
 {{- $root := index . 0 -}}{{- $login := $root.Values.global.contract.login -}}
 apiVersion: v1

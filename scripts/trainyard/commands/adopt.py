@@ -89,5 +89,5 @@ def _object(obj: Any, name: str, judged: Site) -> Any:
     if made.names:
         click.echo(f"{title}: {', '.join(made.names)}", err=True)
     for old, new in made.images:
-        click.echo(f"{title}: warning: {new} stands in for the image {old}", err=True)
+        click.echo(f"{title}: warning: {new} replaces the image {old}", err=True)
     return made.obj

@@ -175,7 +175,7 @@ def _served(kube: Kube) -> dict[str, str]:
 def _tensor(text: str) -> dict[str, Any]:
     match = TENSOR.fullmatch(text)
     if not match:
-        raise UsageError(f"{text!r} says no tensor", hint=SPELLED)
+        raise UsageError(f"invalid tensor: {text!r}", hint=SPELLED)
     name, datatype, shape, method = match.groups()
     said: dict[str, Any] = {"name": name, "datatype": datatype, "shape": [int(one) for one in shape.split(",")]}
     return said | ({"method": method} if method else {})
@@ -188,5 +188,5 @@ def _number(text: str) -> tuple[str, float]:
     except ValueError:
         number = math.nan
     if not name or not math.isfinite(number):
-        raise UsageError(f"{text!r} says no number", hint="write --metric NAME=VALUE, such as accuracy=0.97")
+        raise UsageError(f"invalid number: {text!r}", hint="write --metric NAME=VALUE, such as accuracy=0.97")
     return name, number

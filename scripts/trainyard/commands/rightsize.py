@@ -44,7 +44,7 @@ def rightsize(
     FILE is a manifest of jobs, or trainyard.yaml: the proposal comes as a difference of the file, whose comments and
     order stay. JOB is a job's name, or that of one of its runs. Without either, all jobs of the team are listed.
 
-    A request of CPU is what a pod used for 95 % of the time, memory the most that it used, both with the margin. How it
+    A request of CPU covers 95 % of the time, one of memory the most that was used, both with the margin. How it
     is found and what it brings: docs/right-sizes.md.
     """
     from trainyard.contract.find import system

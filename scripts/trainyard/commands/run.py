@@ -21,7 +21,7 @@ from trainyard.errors import UsageError
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("out/local"),
     show_default=True,
-    help="Folder for artifacts and logs, and for what stands in for buckets.",
+    help="Folder for artifacts and logs, and in place of buckets.",
 )
 def run(pipeline: Path, here: bool, params: tuple[str, ...], name: str | None, out: Path) -> int:
     """Run a kfp pipeline without a cluster: steps are processes of this machine, buckets are folders.

@@ -189,7 +189,7 @@ def model(
 def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, access: Access) -> None:
     """Take back what went into service last: the canary where there is one, else the version, for the one before.
 
-    Nothing is rendered and nothing is read from the store for it: the earlier version stands in the cluster's history.
+    Nothing is rendered and nothing is read from the store for it: the earlier version is in the cluster's history.
     """
     from trainyard.kube.client import JSON_PATCH
     from trainyard.serving import apply, versions

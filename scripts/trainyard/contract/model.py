@@ -23,7 +23,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Pool:
-    """A kind of nodes. `gpus` is what one node has and `nodes` how many there are at most; None: not said.
+    """A kind of nodes. `gpus`: on each node; `nodes`: how many there are at most; None: not said.
 
     `cuda`: whether its GPUs compute, so that our images for them are those with CUDA.
     """

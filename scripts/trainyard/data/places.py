@@ -87,7 +87,7 @@ def bucket_of(contract: Contract) -> str:
 
 
 def _kinds(contract: Contract, team: str) -> list[Place]:
-    """Every kind; the name is what stands before the slash."""
+    """Every kind, by the name before the slash."""
     bucket = bucket_of(contract)
     found = [Place(OWN, f"{bucket}/{team}"), Place(SHARED, f"{bucket}/{SHARED}", platform=True)]
     for one in contract.buckets.values():

@@ -1,7 +1,7 @@
 """Says on which device a command computes, then becomes the command; travels into its pod as text.
 
 `python3 -c TEXT MODULE WORDS...`: MODULE is the framework to ask first, WORDS the command. Nothing of the framework is
-imported: what it was built for stands in its files, and the driver is asked for GPUs. Where TRAINYARD_EXIT names a
+imported: its files say what it was built for, and the driver is asked for GPUs. Where TRAINYARD_EXIT names a
 file, it stays the parent of the command and leaves the exit code there.
 """
 

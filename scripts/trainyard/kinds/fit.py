@@ -65,7 +65,7 @@ def fit(
 
     Args:
         reference: that image.
-        team_config: has the platform's images, one of which may take its place: only one with CUDA where it has CUDA.
+        team_config: has the platform's images; one may take its place, but only one with CUDA where it has CUDA.
         asked: somebody named the image, so that none does.
         listed: packages that are installed beside the image's, by requirements.txt. What they bring is not known, so
             that nothing is refused any more.

@@ -67,7 +67,7 @@ def files_of(folder: Path, command: Sequence[str]) -> list[Path]:
 
 
 def of_text(text: str, file: str = "") -> list[Import]:
-    """What a program's text imports; what stands in its functions is taken to be run."""
+    """What a program's text imports; its functions count as run."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -160,7 +160,7 @@ def _imports(body: Sequence[ast.AST], sure: bool, *, functions: bool = False) ->
     """Imports of statements.
 
     Args:
-        functions: take what stands in functions to be run.
+        functions: count functions as run.
     """
     for node in body:
         if isinstance(node, ast.Import):

@@ -19,10 +19,10 @@ JOB_LABEL = "trainyard.io/job"
 ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
 CODE = f"{ROOT}/code"
 USER = 1000
-GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
+GRACE_S = 600  # for what is left to copy when a pod ends; without anything to copy it ends at once
 SYNC_S = 30
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-# On a node with GPUs an image may show all of them by itself; what stands in a container's own environment goes before.
+# On a node with GPUs an image may show all of them by itself; a container's own environment has precedence.
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 DEVICE = Path(__file__).with_name("device.py")
@@ -161,7 +161,7 @@ def _main(
 
 def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Object]:
     if not part.works:
-        # The launcher's role allows `create` on pods/exec, which is what the older of kubectl's protocols asks.
+        # The launcher's role allows `create` on pods/exec, which the older of kubectl's protocols needs.
         return [{"name": "KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "value": "false"}]
     found: list[Object] = [
         {"name": "HOME", "value": "/tmp"},

@@ -20,7 +20,7 @@ SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in e
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes of a kind: how pods get there. `resource` is what a GPU is called; `cuda`: whether its GPUs compute."""
+    """Nodes of a kind: how pods get there. `resource`: the name of its GPUs; `cuda`: whether its GPUs compute."""
 
     name: str
     kind: str

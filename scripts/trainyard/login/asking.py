@@ -44,7 +44,7 @@ class Asker:
     ca: str = ""
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The JSON object at `url`. Raises TrainyardError, or RefusedError when the endpoint says no."""
+        """The JSON object at `url`. Raises TrainyardError, or RefusedError when the endpoint refuses."""
         return self._ask(urllib.request.Request(checked(url), headers=dict(headers or {})))
 
     def post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:

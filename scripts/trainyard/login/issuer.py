@@ -9,7 +9,7 @@ from trainyard.errors import TrainyardError
 from trainyard.login.asking import Asker, RefusedError, checked
 
 DISCOVERY = "/.well-known/openid-configuration"
-# What is asked for, of what the issuer has; offline_access is what brings a token to renew with.
+# What is asked for, of what the issuer has; offline_access brings a token to renew with.
 SCOPES = ("openid", "email", "profile", "groups", "offline_access")
 
 

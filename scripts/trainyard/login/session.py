@@ -107,7 +107,7 @@ def log_out(settings: Settings) -> bool:
 
 
 def has_browser() -> bool:
-    """Whether a window of this machine's browser would be seen by whoever types here."""
+    """Whether the user would see a window of this machine's browser."""
     if os.environ.get("BROWSER"):
         return True
     if os.environ.get("SSH_CONNECTION"):

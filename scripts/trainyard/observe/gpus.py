@@ -75,7 +75,7 @@ def warnings(seen: Object, namespace: str) -> list[str]:
 
 
 def _published(kube: Kube, name: str) -> Object | None:
-    """What stands in one ConfigMap; None when it isn't there, is empty yet, or belongs to another team."""
+    """What one ConfigMap says; None when it isn't there, is empty yet, or belongs to another team."""
     try:
         found = kube.find(kube.path("v1", "configmaps", name, namespace=system()))
     except KubeError as error:

@@ -97,7 +97,7 @@ def _concerns(event: Object, name: str, own: list[Object]) -> bool:
     if whose.get("kind") == "Pod":
         return whose.get("name") in {pod["metadata"]["name"] for pod in own}
     if whose.get("kind") == "PodGroup" or event.get("reason") in REPEATED:
-        return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
+        return False  # the place has what the scheduler says of a gang, the job's end what ended a rank
     return whose.get("name") == name or str(whose.get("name", "")).startswith(f"{name}-")
 
 

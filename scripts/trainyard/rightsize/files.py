@@ -26,7 +26,7 @@ Key = tuple[str, str]  # role, container
 RESOURCES = (CPU, MEMORY)
 MAIN = {kind.container for kind in registry.KINDS}  # containers that run the command
 WORKERS = "*"  # every role that runs the command of trainyard.yaml
-HINT = "name a manifest of a job, or trainyard.yaml; what pipelines ask for stands in their Python code"
+HINT = "name a manifest of a job, or trainyard.yaml; pipelines ask in their Python code"
 SETTINGS = {"cpu": str(JobSpec.cpu), "memory": str(JobSpec.memory)}  # what a job of trainyard.yaml has unasked
 
 

@@ -21,7 +21,7 @@ HEAD = ["JOB", "CONTAINER", "RESOURCE", "ASKS", "P50", "P95", "P99", "MAX", "PRO
 
 @dataclass(frozen=True)
 class Judged:
-    """One container of one role. `asked` is what stands there, `new` what is proposed; the same where nothing is."""
+    """One container of one role. `asked`: as written; `new`: as proposed, the same where nothing is."""
 
     job: Job
     title: str  # role/container

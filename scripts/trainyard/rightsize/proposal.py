@@ -1,6 +1,6 @@
 """What to ask for: from what the last runs used, with a margin.
 
-CPU that is missing slows down, memory that is missing kills. So a request of CPU is what a pod used for 95 % of the
+CPU that is missing slows down, memory that is missing kills. So a request of CPU covers what a pod used for 95 % of the
 time, memory is the most that it ever used: both of the run that used most, and with the margin. A limit of memory is
 what must be there. A limit of CPU is never lowered: idle cores cost nobody anything, and a burst shorter than a sample,
 which nobody sees, would be throttled.
@@ -40,7 +40,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Amounts:
-    """Requests and limits by resource, with why each is what it is."""
+    """Requests and limits by resource, each with its reason."""
 
     requests: dict[str, float] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def _memory(found: Need, made: Amounts, more: float, lower: bool) -> None:
     most, limit = found.most(MEMORY, "max"), made.limits.get(MEMORY)
     asked = made.requests.get(MEMORY, limit)
     if found.killed:
-        # Whoever has raised it since is left alone.
+        # Requests that were raised since are left alone.
         raised = max(limit or 0.0, asked or 0.0) if max(limit or 0.0, asked or 0.0) > found.killed else 0.0
         amount = raised or rounded(MEMORY, max(found.killed * MORE, (most or 0.0) * more))
         made.why[MEMORY] = f"the newest run was killed for memory at {shown(MEMORY, found.killed)}"

@@ -82,7 +82,7 @@ class Log:
                     return
                 broken += 1
                 time.sleep(1)
-            except (BrokenPipeError, ValueError):  # whoever reads our output has gone
+            except (BrokenPipeError, ValueError):  # the reader of our output has gone
                 return
 
 
@@ -126,7 +126,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             ran = ran or bool(log.pod)
         if state != status.RUNNING:
             log.drain()
-            if state == status.STOPPED:  # whoever comes later can't know whether it has run
+            if state == status.STOPPED:  # later calls can't know whether it has run
                 return End(False, 1, "it was stopped", ran or not place, stopped=True)
             return _ended(kube, snapshot, state, message, ran)
         if not snapshot.pods and (why := refusal(snapshot.events)):

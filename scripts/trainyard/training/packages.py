@@ -21,7 +21,7 @@ class Packages:
 
     file: str = ""
     key: str = ""
-    said: tuple[str, ...] = ()  # what whoever sends the code should know
+    said: tuple[str, ...] = ()  # for the sender of the code
     files: Mapping[str, str] = field(default_factory=dict)  # the file and those it names: name -> text
 
 

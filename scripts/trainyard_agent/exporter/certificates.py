@@ -1,7 +1,7 @@
 """When certificates end, without a right on any Secret.
 
-What a server shows to whoever connects is what clients will refuse one day; it is asked for by a handshake. A webhook's
-authority stands in its configuration, which everybody who may read that can see.
+A handshake gives the certificate that clients will refuse one day. A webhook's
+authority is in its configuration, for everybody who may read that.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Address = tuple[str, int]
 
 
 def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], str]) -> dict[str, float]:
-    """By name, when each certificate ends, in seconds since 1970; `shown(host, port)` is what a server shows, PEM.
+    """By name, when each certificate ends, in seconds since 1970; `shown(host, port)` gives a server's, PEM.
 
     What can't be reached is left out.
     """
@@ -54,7 +54,7 @@ def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], 
 
 
 def shown_by(host: str, port: int) -> str:
-    """The certificate that a server shows, PEM, whoever signed it. Raises OSError."""
+    """The certificate that a server shows, PEM, signed by anyone. Raises OSError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is looked at, nothing is sent
     plain = socket.create_connection((host, port), timeout=HANDSHAKE_S)

@@ -39,7 +39,7 @@ class Attempt:
     """One attempt.
 
     Args:
-        guard: who has to refuse, as guards.refused_by names it; ANY for whoever does.
+        guard: who has to refuse, as guards.refused_by names it; ANY for any guard.
         says: words of the refusal.
         full: the team has as many objects as its quotas let it have.
     """

@@ -36,7 +36,7 @@ def attack(wanted: list[Attempt], say: Callable[[str], None]) -> Report:
     Raises:
         TrainyardError: the chart can't be rendered, or the API server doesn't start.
     """
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs this
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the user's own cluster
     began = time.monotonic()
     objects = package.render(PROFILE, sets=options.switched(*options.OPTIONS), values=VALUES)
     policies = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "ValidatingAdmissionPolicy"}

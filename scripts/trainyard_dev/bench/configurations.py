@@ -1,6 +1,6 @@
 """The configurations that are compared: defaults of others, ours, and one change at a time between them.
 
-Ours is what the chart renders, byte for byte, with the flags of the chart's Deployment.
+Ours comes from the chart, byte for byte, with the flags of the chart's Deployment.
 """
 
 from __future__ import annotations

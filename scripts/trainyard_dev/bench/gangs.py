@@ -47,7 +47,7 @@ DELAYS = {
 }
 HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in DELAYS.items()}
 HEADINGS |= {"starved_32": DELAYS["starved_32"]}
-# What stands in a table with all cases; the case that is drawn has tables of its own.
+# The columns of the table with all cases; the case that is drawn has tables of its own.
 BESIDE = ("delay_mean", "finished")
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)

@@ -44,8 +44,8 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
   cores and 48 GiB free for each free GPU (`gpu.reserve`), which most nodes have for each of theirs.
 - About one pod of 8 GPUs in ten asks for 120 cores and 625 GiB or more. Only 39 nodes have as much, and smaller pods
   take parts of them: in a run looked at pod by pod (`multigpu30`, seed 2) all that `ours` refused up to 100 % were so.
-- A third of the pods of `gpuspec33` take certain models of GPU only. Whoever fills small nodes first gives these models
-  to pods that would take any, and has none left.
+- A third of the pods of `gpuspec33` take certain models of GPU only. A scheduler that fills small nodes first gives
+  these models to pods that would take any, and has none left.
 """
 COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",

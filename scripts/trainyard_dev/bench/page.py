@@ -73,7 +73,7 @@ CONFIGURED = """
 flags, environment and taints. `bin/trainyard bench config NAME` prints one.
 """
 REPEAT = """
-The command or source of every figure stands in `docs/benchmarks/*.csv`. Traces are read from `$TRAINYARD_DATA`, else
+`docs/benchmarks/*.csv` has the command or source of every figure. Traces are read from `$TRAINYARD_DATA`, else
 fetched once from their sources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`.
 Schedulers break ties at random, so figures differ a little from run to run, and much where a tie decides on a deadlock
 or an eviction. Throughput repeats one load: its brackets are the machine's noise.

@@ -20,7 +20,7 @@ Metric = tuple[str, str, float | str | None]  # heading on the page, unit, limit
 
 @dataclass(frozen=True)
 class Run:
-    """One thing to measure. `settings` is what the case means to its bench, in values that JSON can hold."""
+    """One thing to measure. `settings`: those of the case, in values that JSON can hold."""
 
     bench: str
     case: str

@@ -42,7 +42,7 @@ _PEER_S = 120
 
 @dataclass(frozen=True)
 class Case:
-    """A model's folder, and what the environment adds; `name` is what tables call it."""
+    """A model's folder, and what the environment adds; `name`: in tables."""
 
     name: str
     folder: str

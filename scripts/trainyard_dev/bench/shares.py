@@ -73,7 +73,7 @@ def fairness(timeline: Timeline, weights: Amounts, capacity: int) -> Fairness:
 def reference(tasks: Sequence[Task], weights: Amounts, nodes: int, node_gpus: int) -> Timeline:
     """The same jobs without a scheduler: what is free always goes to the queue that has the least for its weight.
 
-    Nobody is evicted; a job that fits nowhere lets the queue's next one pass. So this is what order alone can do: the
+    Nobody is evicted; a job that fits nowhere lets the queue's next one pass. So it shows what order alone can do: the
     distance that it leaves comes from jobs that run on while the demand changes. The tasks are not changed.
     """
     free = [node_gpus] * nodes

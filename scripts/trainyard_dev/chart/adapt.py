@@ -1,6 +1,6 @@
 """What is done to the copies of upstream charts when the chart is packaged.
 
-Changes of lines are patches under `charts/patches/`. Here is what a patch can't say: what is left out, and what is
+Changes of lines are patches under `charts/patches/`. This module does what a patch can't: what is left out, and what is
 computed from what is there: references of images, pull secrets, names of helpers. All of it stops the packaging when
 an upstream release is not what was looked at, so that no change is lost in silence.
 """

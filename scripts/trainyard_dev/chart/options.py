@@ -1,4 +1,4 @@
-"""What is off by default, and the values that switch it on: for whoever renders the chart with all of it."""
+"""What is off by default, and the values that switch it on, to render the chart with all of it."""
 
 from __future__ import annotations
 

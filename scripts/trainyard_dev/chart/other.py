@@ -1,4 +1,4 @@
-"""An upstream chart in another version than the pinned one, for whoever asks: marked as not run here."""
+"""An upstream chart in another version than the pinned one, on request: marked as not run here."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def retag(values: Path, others: Mapping[str, str]) -> None:
 
 
 def warning(others: Mapping[str, str]) -> str:
-    """What whoever packages them is told, in one sentence."""
+    """What packaging them prints, in one sentence."""
     named = ", ".join(f"{name} {version}" for name, version in sorted(others.items()))
     return f"not run here: {named}. The upgrade to it counts as blocked (components/): run `make e2e ONLY=upgrade`"

@@ -43,7 +43,7 @@ def check_name(name: str) -> str:
 
 
 def template() -> dict[str, Any]:
-    """The kind configuration as it stands in the repository."""
+    """The kind configuration, as the repository has it."""
     return yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
 
 

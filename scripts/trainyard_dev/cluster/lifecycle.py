@@ -87,7 +87,7 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
             with uninterrupted():
                 making.close()
                 down(engine, name)
-        except TrainyardError as error:  # what went wrong first is what counts
+        except TrainyardError as error:  # the first error counts
             print(f"  it could not be removed: {error}", flush=True)
         raise
 

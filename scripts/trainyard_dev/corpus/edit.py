@@ -16,7 +16,7 @@ FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 class Inside:
-    """The manifest of a resource template as data; `text` is how it stands in the workflow."""
+    """The manifest of a resource template as data; `text`: as the workflow has it."""
 
     def __init__(self, text: str) -> None:
         self._words: list[str] = []

@@ -89,7 +89,7 @@ def judge(example: Example, site: Site, asker: Asker) -> Result:
     """Asks both, twice.
 
     Where the server fills in what the platform knows, lint judges what that makes of the objects, by the same contract.
-    An image that stands in several places counts once then.
+    An image in several places counts once then.
     """
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))

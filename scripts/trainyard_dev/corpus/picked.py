@@ -26,7 +26,7 @@ class Picked:
         group: its module.
         files: below the module's folder of examples, all applied.
         name: of the object that is waited for; of a generated name its beginning.
-        trainer: whose stand-in trains; "" where the image of pipelines stands in.
+        trainer: whose stand-in trains; "" for the image of pipelines.
         backend: due of the ranks.
         world: ranks due.
         gpus: that it asks for in all.

@@ -221,7 +221,7 @@ ENTRIES = (
     Entry(tuple(upgrade.TITLES), upgrade.from_previous,
           needs=tuple(uninstall.TITLES)[-1:],  # the cluster has no release then
           locks=frozenset({ALONE, APART}), images=(TORCH, *options.IMAGES), inputs=(*RELEASE_CODE, "versions.yaml")),
-    Entry(  # takes the release away first, whoever made it
+    Entry(  # takes any release away first
         tuple(readme.TITLES),
         readme.walked,
         locks=frozenset({ALONE, APART}),

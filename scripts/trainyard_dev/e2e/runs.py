@@ -41,7 +41,7 @@ class Seen:
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by uid: one that is made again counts again
     queues: set[str] = field(default_factory=set)  # of the PodGroup of its steps
-    seconds: float = 0.0  # from the command to the end, as whoever waits has it
+    seconds: float = 0.0  # from the command to the end, as a user waits
 
     @property
     def phase(self) -> str:

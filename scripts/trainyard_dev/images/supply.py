@@ -3,7 +3,7 @@
 What all images stand on is a node of the graph like any other, made by a thread of its own.
 
 A cluster starts as soon as its own images are in the registry; the platform's follow while it comes up, the trainers'
-while the platform is installed. Whoever needs an image waits for it by name.
+while the platform is installed. A check that needs an image waits for it by name.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Supply:
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as error:  # whoever waits raises it
+        except BaseException as error:  # the waiting check raises it
             with self._state:
                 self._error = self._error or error
                 self._state.notify_all()
@@ -194,5 +194,5 @@ def needed_tools(images: Sequence[Image]) -> list[ToolSet]:
     for stage in STAGES:
         order += [tool for image in images if image.stage == stage for tool in tools_of(image)]
         if stage == STAGES[0]:
-            order += [known["kubernetes"], known["helm"]]  # kubectl and helm are run here, whoever makes the images
+            order += [known["kubernetes"], known["helm"]]  # this machine runs both in any case
     return list({tool.name: tool for tool in order}.values())

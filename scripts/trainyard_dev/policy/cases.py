@@ -93,7 +93,7 @@ class Case:
         begin: how the object is stored, by `by`.
         delete: further DeleteOptions.
         filled: what is missing is filled in where mutating policies are, and it is let through then.
-        of: below what it stands in its file: `templates`, a base, or the TFJob that a case of another kind follows.
+        of: its parent in the file: `templates`, a base, or the TFJob that a case of another kind follows.
     """
 
     rule: str

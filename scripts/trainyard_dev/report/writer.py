@@ -47,7 +47,7 @@ def write(run: Run, out: Path) -> list[Path]:
 
     A run that looked at dashboards gets a page for each, ``dashboard-<name>.html``.
 
-    ``summary.json`` comes last, so whoever finds it finds the others too. Nothing is left half written: what can't be
+    ``summary.json`` comes last, so where it is, the others are too. Nothing is left half written: what can't be
     written raises ``TrainyardError`` and the files of an earlier run stay whole.
     """
     run.validate()

@@ -22,7 +22,7 @@ _LOOK_S = 0.05
 
 @dataclass
 class Server:
-    """A running server; `log` is what it says."""
+    """A running server; `log`: its output."""
 
     process: subprocess.Popen[bytes]
     port: int

@@ -39,14 +39,14 @@ def sync(check: bool) -> None:
     if check:
         if tree.changed:
             raise TrainyardError(f"copies differ in {_files(tree)}", hint="run `bin/trainyard versions sync`")
-        click.echo("every copy is what versions.yaml says")
+        click.echo("every copy agrees with versions.yaml")
         return
     left = sorted({*tree.left, *invariants.differences(ROOT, read(ROOT))})
     for line in left:
         click.echo(f"left: {line}")
     if left:
         raise TrainyardError(f"{len(left)} left, which no command writes", hint="change what is named above")
-    click.echo(f"written: {_files(tree)}" if tree.changed else "every copy is what versions.yaml says")
+    click.echo(f"written: {_files(tree)}" if tree.changed else "every copy agrees with versions.yaml")
 
 
 @versions.command()

@@ -11,7 +11,7 @@ from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UNPROVED
 
 HOSTS = r"(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|localhost)"
-# A reference that names its host. One that goes on with a placeholder, or stands in a URL, is none.
+# A reference that names its host. One that goes on with a placeholder, or is part of a URL, doesn't count.
 FULL = re.compile(
     rf"(?<![\w./-]){HOSTS}/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?(?![\w/]*[/{{<$:*])"
 )

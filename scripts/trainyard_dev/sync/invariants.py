@@ -120,7 +120,7 @@ def measured(root: Path) -> Iterator[Finding]:
     more = {file.stem for file in (root / FIGURES).glob("*.csv")} - {*registry.BENCHES}  # of other pages
     read = [found, *(summary.read(root / FIGURES, [bench]) for bench in sorted(more))]
     for name in (name for one in read for name in summary.unproved(one)):
-        yield FIGURES, f"{name} says no version or no overlay", "write with what it was measured, or take the row out"
+        yield FIGURES, f"{name} has no version or no overlay", "write with what it was measured, or take the row out"
     today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))
     for name in summary.outdated(found):
         if held and name not in held:

@@ -63,7 +63,7 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
     """Writes what go.mod requires or replaces by it, and what upstream replaces otherwise than before ("" if new).
 
     Returns:
-        modules that go.mod replaces and upstream has in a folder: whoever publishes them numbers them as they like.
+        modules that go.mod replaces and upstream has in a folder: their publishers number them as they like.
     """
     _, replaced = requirements((folder / "go.mod").read_text())
     origin = next((name for name, (path, _) in replaced.items() if path == module), None)
@@ -122,7 +122,7 @@ def upstream_replacements(module: str, version: str) -> Replacements:
         raise TrainyardError(f"{module} {version} can't be had as a module", where="versions.yaml", hint=hint)
     required, replaced = requirements(Path(found["GoMod"]).read_text())
     if module == KUBERNETES:
-        # It has folders of samples, too, which it does not require and which are not always to be had.
+        # It has folders of samples, too, which it does not require and which are not always available.
         replaced = {name: target for name, target in replaced.items() if name in required or target[1]}
         published = re.sub(r"^v1\.", "v0.", version)
         replaced = {name: (name, published) if not v else (path, v) for name, (path, v) in replaced.items()}

@@ -51,7 +51,7 @@ def test_a_version_comes_whole_and_again_after_a_restart(tmp_path: Path) -> None
         ({}, "other", "", "is name digits, not other: correct which model is served"),
         ({"version": "v2"}, "digits", "", "is version v2, not v1"),
         ({"digest": f"sha256:{'0' * 64}"}, "digits", "", "and its model.json says sha256:0000"),
-        ({}, "digits", f"sha256:{'1' * 64}", "and whoever serves it says sha256:1111"),
+        ({}, "digits", f"sha256:{'1' * 64}", "and its server says sha256:1111"),
         ({"file": "../secret"}, "digits", "", "has no file ../secret, which its model.json names"),
         ({"file": "gone.pt"}, "digits", "", "has no file gone.pt"),
         ({"files": {"beside.txt": {"sha256": "2" * 64}}}, "digits", "", "beside.txt of "),

@@ -44,7 +44,7 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
 
     manifest = known.get("manifest")
     if not isinstance(manifest, dict):
-        return  # it comes from another step, or from whoever sends the run
+        return  # it comes from another step, or with the run's arguments
     wanted = _filled(whole(manifest), known, has_settings="settings" in task.parameters)
     texts = {
         name: str(known.get(name) or "") for name in ("success_condition", "failure_condition", "timeout", "output")

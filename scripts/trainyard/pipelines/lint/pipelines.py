@@ -66,7 +66,7 @@ def check(
     """A loaded pipeline that is to run in this queue and with this priority class.
 
     Args:
-        translated: gives the workflow that will be sent, which then is what is looked at; it is asked once at most, and
+        translated: gives the workflow that will be sent, which then is checked; it is asked once at most, and
             what it raises of its arguments is raised.
     """
     report = Report(site, pipeline.file)

@@ -23,7 +23,7 @@ def complete(spec: Object, settings: Settings) -> None:
     spec["securityContext"] = {**restricted(), **(spec.get("securityContext") or {})}
     name_inline(spec)
     for template in _objects(spec.get("templates")):
-        if template.get("securityContext"):  # it stands in place of the workflow's
+        if template.get("securityContext"):  # it replaces the workflow's
             template["securityContext"] = {**restricted(), **template["securityContext"]}
         for one in closed_by_nobody(template):
             one["securityContext"] = {**CLOSED, **(one.get("securityContext") or {})}

@@ -67,7 +67,7 @@ def lines(
 
 
 def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
-    """The last lines of a step's log, or none where there is no log to be had."""
+    """The last lines of a step's log, or none where there is no log."""
     try:
         return [line.decode(errors="replace") for line in lines(kube, run, step, tail=count)]
     except TrainyardError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trainyard.errors import UsageError
 
 
-class Unsupported(UsageError):  # noqa: N818 - it is what happened, for users of the package
+class Unsupported(UsageError):  # noqa: N818 - the package's users read it as an adjective
     """A part of a pipeline that would not keep its meaning on Argo: who uses it, what it is, what to write instead.
 
     Args:

@@ -21,7 +21,7 @@ class Settings:
     """One team's run on one platform. The defaults suit a look at a translation without any platform.
 
     Args:
-        priority: the class that was asked for; `default_priority` is what the team's runs get that name none.
+        priority: the class that was asked for; `default_priority`: that of the team's runs that name none.
         cache: False runs every step anew, whatever the pipeline says.
         infrastructure_retries: attempts after a step's pod was lost or the store was away; a failing command has none.
         largest: bytes that a workflow may have in the API server.

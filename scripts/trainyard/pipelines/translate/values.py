@@ -17,7 +17,7 @@ LARGEST = 100_000  # bytes of a parameter: it reaches its step in a variable, an
 
 @dataclass(frozen=True)
 class Value:
-    """`code` is an expression that gives the text; `text` is what stands in the workflow."""
+    """`text` is written into the workflow; `code` is an expression that gives it."""
 
     code: str
     text: str

@@ -4,7 +4,7 @@ from trainyard.policy import fill
 
 fill.policies()                            # a MutatingAdmissionPolicy of each group of kinds, for the chart
 made = fill.filled(manifest, contract, team)   # the same without an API server
-made.obj, made.names, made.images          # the object, what was filled in, what stands in for which image
+made.obj, made.names, made.images          # the object, what was filled in, (old, new) images
 """
 
 from trainyard.policy.fill.apply import Filled, filled, lists

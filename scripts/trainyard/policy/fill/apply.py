@@ -83,7 +83,7 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
     known = scope["variables"]
     changes, names, images = [], [], []
     for entry in group.entries:
-        if entry.way == "remove":  # what an API server has computed stands in no manifest
+        if entry.way == "remove":  # an API server computes it; no manifest has it
             continue
         places = known.cel_select(render.fills(entry))
         for item in known.cel_select(entry.place) if places else []:

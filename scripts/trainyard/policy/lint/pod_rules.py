@@ -20,7 +20,7 @@ NODE_RESOURCES = ("cpu", "memory")
 
 
 def words(container: Object) -> Iterator[tuple[Path, str]]:
-    """Every text that a container's program gets, with the field it stands in."""
+    """Every text that a container's program gets, with its field."""
     for key in ("command", "args"):
         for index, word in enumerate(container.get(key) or []):
             yield (key, index), str(word)

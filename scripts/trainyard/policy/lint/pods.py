@@ -17,9 +17,9 @@ CONTAINERS = ("initContainers", "containers")
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod template. `path` leads to it in its object; `role` is what its job calls it.
+    """One pod template. `path` leads to it in its object; `role`: its name in the job.
 
-    `repeated`: by an alias of YAML it is an earlier pod's, so that what is wrong with it stands in the file once.
+    `repeated`: an alias of YAML for an earlier pod, so that the file has its mistakes once.
     """
 
     spec: Object

@@ -33,7 +33,7 @@ def pods(run: str, names: Iterable[str]) -> list[str]:
 
 
 def speaks(run: str, name: str) -> bool:
-    """Whether the pod is a rank of a training job, one of which speaks for all."""
+    """Whether the pod is a rank of a training job; one rank speaks for all."""
     return bool(RANK.fullmatch(rest(run, name)))
 
 

@@ -54,7 +54,7 @@ class Store:
         return dict(again(lambda: self.run("list", place))["keys"])
 
     def folders(self, begun: str) -> Names:
-        """What stands in keys, up to the next slash, where they begin so. Raises TrainyardError."""
+        """Parts of keys that begin so, up to the next slash. Raises TrainyardError."""
         return [str(name) for name in again(lambda: self.run("folders", begun))["folders"]]
 
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:

@@ -25,7 +25,7 @@ PYTHON = ("python", "train.py")
 class Script:
     """A folder of examples/, and what is due when it is trained.
 
-    `image` is what `train` has to choose, "" the kind's own; `says` a sentence of `train`'s; `saved` what lies beside
+    `image`: what `train` has to choose, "" for the kind's own; `says` a sentence of `train`'s; `saved` what lies beside
     metrics.json.
     """
 

@@ -64,7 +64,7 @@ def series_closed(context: Context) -> int:
 
 
 def storage_closed(context: Context) -> None:
-    """Pods can't speak to the NFS server, which believes whoever connects; nodes can."""
+    """Pods can't speak to the NFS server, which trusts every client; nodes can."""
     with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
         services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
         host = services[0]["spec"]["clusterIP"]

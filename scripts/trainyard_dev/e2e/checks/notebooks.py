@@ -125,7 +125,7 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     figures["cost"] = _cost(context, before)
     pod = context.kubectl.get("pod", NOTEBOOK, "-n", NAMESPACE)[0]
     shown = str(pod["spec"])
-    require("eyJ" not in shown and "API_TOKEN" not in shown, "a token stands in the pod, which the team sees")
+    require("eyJ" not in shown and "API_TOKEN" not in shown, "the pod shows a token to the team")
 
 
 def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
@@ -190,7 +190,7 @@ def _token(desk: Desk) -> str:
 def _off(context: Context, figures: dict[str, Any]) -> None:
     """What is left when the option is off. Raises CheckError."""
     kubectl = context.kubectl
-    # As docs/notebooks.md says: notebooks that still run are ended by whoever switches it off.
+    # As docs/notebooks.md says: the engineer who switches it off ends notebooks that still run.
     kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true", "--wait=false")
     wait = patience(120, 3)
     while True:

@@ -119,7 +119,7 @@ def as_written(context: Context) -> None:
 
 def failing(context: Context) -> None:
     """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
-    title = "a step that fails ends the run, and its own sentence is what submit says"
+    title = "a step that fails ends the run, and submit prints the step's own sentence"
     with context.recorder.check("pipelines.failing", title) as figures:
         began = time.monotonic()
         code, _, said = runs.trainyard(

@@ -1,4 +1,4 @@
-"""Four steps in a line that do next to nothing: what is left is what a step costs."""
+"""Four steps in a line that do next to nothing, which shows the cost of a step."""
 
 from kfp import dsl
 

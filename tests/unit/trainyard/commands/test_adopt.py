@@ -66,7 +66,7 @@ def test_the_difference_is_shown_and_nothing_written(trainyard: Call, file: Path
     gone = [line for line in ended.out.splitlines() if line.startswith("-") and not line.startswith("---")]
     assert [line.split()[1] for line in gone] == ["image:", "resources:"], "nothing else is touched"
     assert "Job mnist-demo: queue, schedulerName, tolerations" in ended.err
-    assert "warning: docker.io/trainyard/trainer-tensorflow:0.4.0 stands in for the image" in ended.err
+    assert "warning: docker.io/trainyard/trainer-tensorflow:0.4.0 replaces the image" in ended.err
     assert "1 of 1 files to be written: add --write" in ended.err
     assert file.read_text() == JOB
 

@@ -83,7 +83,7 @@ def test_an_amount_that_is_none_is_refused_before_anything_is_asked() -> None:
 
 @pytest.mark.parametrize("metric", ["accuracy", "accuracy=high", "accuracy=nan", "accuracy=inf", "=0.5"])
 def test_a_metric_is_a_number_with_a_name(metric: str, tmp_path: Any) -> None:
-    assert f"{metric!r} says no number" in refusal("models", "register", str(tmp_path), "digits", "--metric", metric)
+    assert f"invalid number: {metric!r}" in refusal("models", "register", str(tmp_path), "digits", "--metric", metric)
 
 
 def test_a_list_of_nothing_has_no_line(said: list[dict[str, Any]]) -> None:

@@ -152,7 +152,7 @@ def test_the_command(tree: Path, trainyard: Callable[..., Any], monkeypatch: pyt
     assert f"copies differ in {len(COPIES)} files. run `bin/trainyard versions sync`." in ended.error()
     assert "requirements.lock: click 8.2, kfp-x 2.0\n" in ended.out
     assert f"{len(LEFT)} left, which no command writes" in trainyard("versions", "sync").error()
-    assert trainyard("versions", "sync", "--check").out == "every copy is what versions.yaml says\n"
+    assert trainyard("versions", "sync", "--check").out == "every copy agrees with versions.yaml\n"
     monkeypatch.setattr(
         invariants, "differences", lambda root, raw: [Difference("a file", "it lacks a thing", "add it")]
     )
