@@ -9,16 +9,13 @@ from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
+from trainyard_agent.quantity import number
 
 # Those with settings of their own.
 PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = "pytorch", "tensorflow", "mpi", "volcano", "job"
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 NAME_LONGEST = 50  # pods are called after the job, its role and number, and a pod's name is its host name: 63 at most
 DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15} | {
-    f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", 1)
-}
-QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGTP]|[KMGTP]i)?")
 
 
 @dataclass(frozen=True)
@@ -168,8 +165,8 @@ def seconds(text: str | int) -> int:
 
 
 def amount_of(quantity: str) -> float:
-    """A Kubernetes quantity as a number; 0 when it is none."""
-    match = QUANTITY.fullmatch(str(quantity))
-    if not match:
+    """A Kubernetes quantity as a number; 0 when it is invalid."""
+    try:
+        return number(quantity)
+    except ValueError:
         return 0.0
-    return float(match[1]) * (0.001 if match[2] == "m" else UNITS[match[2] or ""])

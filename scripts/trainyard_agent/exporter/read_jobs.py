@@ -10,8 +10,8 @@ from typing import Any
 
 from trainyard_agent import gpu_counts, janitor
 from trainyard_agent.exporter.model import FAILED, RUNNING, STOPPED, SUCCEEDED, Job, JobKey, Object, Role, Run, kind_of
-from trainyard_agent.exporter.quantity import numbers
 from trainyard_agent.exporter.read_pods import QUEUE, person, seconds, word
+from trainyard_agent.quantity import numbers
 
 RUN, PIPELINE = janitor.RUN, "trainyard.io/pipeline"  # labels
 SCHEDULE = "workflows.argoproj.io/cron-workflow"  # label

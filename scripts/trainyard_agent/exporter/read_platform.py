@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trainyard_agent.exporter.model import Claim, Object, Queue, Quota
-from trainyard_agent.exporter.quantity import number, numbers
 from trainyard_agent.exporter.read_pods import word
+from trainyard_agent.quantity import number, numbers
 
 
 def queue(obj: Object) -> Queue:

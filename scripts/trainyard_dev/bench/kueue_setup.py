@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from trainyard_agent.quantity import number
 from trainyard_dev import tools
 from trainyard_dev.bench.harness import GPU
 from trainyard_dev.bench.objects import KUEUE
@@ -17,7 +18,6 @@ API = f"/apis/{KUEUE}/{VERSION}"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 LEVEL = "kubernetes.io/hostname"
 ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, those of one second at will
-UNITS = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def crds() -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> 
     """A flavor, a ClusterQueue with the room of these nodes, and the LocalQueue of namespace default before it."""
     kind = {"apiVersion": f"{KUEUE}/{VERSION}"}
     made = [kind | {"kind": "ResourceFlavor", "metadata": {"name": "all"}, "spec": {}}]
-    room = {resource: sum(amount(node.get(resource, "0")) for node in nodes) for resource in ("cpu", "memory", GPU)}
+    room = {resource: sum(number(node.get(resource, "0")) for node in nodes) for resource in ("cpu", "memory", GPU)}
     quotas = [{"name": resource, "nominalQuota": str(int(value))} for resource, value in room.items()]
     spec = {
         "namespaceSelector": {},
@@ -69,12 +69,6 @@ def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> 
     made.append(kind | {"kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec})
     local = {"kind": "LocalQueue", "metadata": {"name": name, "namespace": "default"}, "spec": {"clusterQueue": name}}
     return [*made, kind | local]
-
-
-def amount(quantity: str) -> float:
-    """Kubernetes' notation as a number: cores, bytes, pieces."""
-    number = quantity.rstrip("".join(UNITS))
-    return float(number) * UNITS.get(quantity.removeprefix(number), 1)
 
 
 def secret() -> dict[str, Any]:

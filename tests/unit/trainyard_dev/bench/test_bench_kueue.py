@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from trainyard_dev.bench import objects
 from trainyard_dev.bench.harness import GPU
-from trainyard_dev.bench.kueue_setup import amount, configuration, queues
+from trainyard_dev.bench.kueue_setup import configuration, queues
 from trainyard_dev.bench.traces import Pod
 
 NODES = [{"cpu": "92", "memory": "520Gi", GPU: "8"}, {"cpu": "500m", "memory": "1048576Ki"}]
-
-
-@pytest.mark.parametrize(
-    ("quantity", "number"), [("92", 92), ("1500m", 1.5), ("1Ki", 1024), ("2Gi", 2**31), ("0", 0), ("10Mi", 10 * 2**20)]
-)
-def test_an_amount_is_read_as_kubernetes_writes_it(quantity: str, number: float) -> None:
-    assert amount(quantity) == number
 
 
 def test_a_queue_has_the_room_of_all_nodes_and_the_strategy_of_its_column() -> None:
