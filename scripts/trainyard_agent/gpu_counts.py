@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from trainyard_agent import quantity
+
 Object = dict[str, Any]
 SCHEMA = "trainyard.io/gpus/v1"
 PRODUCT, MEMORY = "nvidia.com/gpu.product", "nvidia.com/gpu.memory"
@@ -266,11 +268,11 @@ def _of_container(container: Object, resource: str) -> int:
 
 
 def amount(text: object) -> int:
-    """A count as Kubernetes writes it; 0 for none, and for what is no count."""
-    word = str(text if text is not None else 0)
-    times = {"k": 1000}.get(word[-1:], 1)
-    digits = word[:-1] if times > 1 else word
-    return int(digits) * times if digits.isdecimal() else 0
+    """A count as Kubernetes writes it; 0 for none, and for an invalid one."""
+    try:
+        return max(0, int(quantity.number(text or 0)))
+    except ValueError:
+        return 0
 
 
 def time(text: object) -> datetime | None:

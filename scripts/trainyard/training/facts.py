@@ -18,6 +18,7 @@ from trainyard.policy.lint.pods import Pod, mapping, pods
 from trainyard.times import now, when
 from trainyard.training import actions, launch, report
 from trainyard.training.transfer import Store
+from trainyard_agent.run_metrics import numbers
 
 Object = dict[str, Any]
 METRICS = "metrics.json"
@@ -94,17 +95,6 @@ def metrics(store: Store, where: list[str]) -> dict[str, float]:
         except (TrainyardError, ValueError):
             continue
     return {}
-
-
-def numbers(found: object) -> dict[str, float]:
-    """Names with numbers of an object; {} for anything else."""
-    if not isinstance(found, dict):
-        return {}
-    return {
-        str(key): float(value)
-        for key, value in found.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-    }
 
 
 def code(pod: Pod) -> str:

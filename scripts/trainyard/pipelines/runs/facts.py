@@ -11,8 +11,9 @@ from trainyard.pipelines.runs import lineage, stored
 from trainyard.pipelines.runs.model import Run
 from trainyard.pipelines.runs.output import HIDDEN, KIND
 from trainyard.times import now
-from trainyard.training.facts import SHOWN, digest_of, numbers
+from trainyard.training.facts import SHOWN, digest_of
 from trainyard.training.transfer import Store
+from trainyard_agent.run_metrics import numbers
 
 METRICS = "system.Metrics"
 EMPTY: tuple[Any, ...] = ("", None, [], {})
