@@ -91,11 +91,14 @@ def _doors(context: Context) -> None:
         pod = context.pod(name, f"{waiting}\n{every}", labels={"app": DOORS})
         return context.run_pod(pod)[1].split()
 
-    seen = seen_by(DOORS, "sleep 3")
+    def until(way: str) -> str:  # a node that is busy hears of a pod's policies later
+        return f"for _ in $(seq 10); do {asks[0]} >/dev/null {way} break; sleep 1; done"
+
+    seen = seen_by(DOORS, until("||"))
     require(seen == ["asked"], f"a team's pod reaches {seen} of Dex, due is nothing")
     context.kubectl.apply([ANYWHERE], NAMESPACE)  # by policies of teams it reaches nothing; now what Dex's own says
-    try:  # a node that is busy hears of a pod's policies later
-        seen = seen_by(f"{DOORS}-open", f"for _ in $(seq 10); do {asks[0]} >/dev/null && break; sleep 1; done")
+    try:
+        seen = seen_by(f"{DOORS}-open", until("&&"))
     finally:
         context.kubectl("delete", "networkpolicy", DOORS, "-n", NAMESPACE)
     require(seen == [str(HTTPS), "asked"], f"a team's pod reaches {seen} of Dex, due is the page alone")
