@@ -71,6 +71,12 @@ class Team:
     pools: tuple[str, ...] = ()  # names of the node pools that its pods stay on; none: wherever they fit
     pool_labels: str = ""  # labels of these, as the annotation of its namespace has them
 
+    def check(self, queue: str = "", priority: str = "") -> None:
+        """Raises UsageError for a queue or a priority class that isn't the team's."""
+        for what, name, own in (("queue", queue, self.queues), ("priority class", priority, self.priority_classes)):
+            if name and name not in own:
+                raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"take one of {', '.join(own)}")
+
     def default(self, name: str, otherwise: int) -> int:
         """A number that is filled in: `deadline` or `keep`, in seconds."""
         return int(self._told(name) or otherwise)

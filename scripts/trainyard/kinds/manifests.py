@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard.kinds import pods, registry
 from trainyard.kinds.spec import JobSpec
-from trainyard.kinds.team_config import TeamConfig
+from trainyard.kinds.team_config import DAY_S, TeamConfig
 
 Object = dict[str, Any]
 
@@ -21,7 +21,8 @@ def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
     """
     queue = spec.queue or team_config.queues[0]
     team_config.check(queue, spec.priority, spec.gpus * spec.nodes)
-    spec = dataclasses.replace(spec, deadline=spec.deadline or team_config.deadline, keep=spec.keep or team_config.keep)
+    deadline, keep = (team_config.own.default(name, DAY_S) for name in ("deadline", "keep"))
+    spec = dataclasses.replace(spec, deadline=spec.deadline or deadline, keep=spec.keep or keep)
     kind = registry.of_framework(spec.framework)
     builder = importlib.import_module(f"trainyard.kinds.builders.{kind.framework}")
     meta: Object = {"name": spec.name, "namespace": team_config.team, "labels": pods.labels(spec)}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainyard.contract.model import Pool
 from trainyard.kinds import packages, registry
 from trainyard.kinds.environment import mlflow_environment, store_environment
 from trainyard.kinds.flags import flags, of_program
 from trainyard.kinds.spec import JobSpec, amount_of
-from trainyard.kinds.team_config import BUCKET, NodePool, TeamConfig
+from trainyard.kinds.team_config import BUCKET, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
@@ -133,9 +134,7 @@ def announced(spec: JobSpec, words: Sequence[str]) -> list[str]:
     return [*literal([spec.python, "-c", DEVICE.read_text()]), first, *words]
 
 
-def _main(
-    spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: NodePool, mounts: list[Object]
-) -> Object:
+def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: Pool, mounts: list[Object]) -> Object:
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
     limits: Object = {"memory": memory}

@@ -4,55 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trainyard.contract.model import Contract, Pool, Team
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
-
-if TYPE_CHECKING:
-    from trainyard.contract import Contract, Pool
 
 GPU, CPU = "gpu", "cpu"
 BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
 MLFLOW_SECRET = "trainyard-mlflow"  # the team's log-in to MLflow, where it asks for one; the site makes it
 SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in each team's namespace
-
-
-@dataclass(frozen=True)
-class NodePool:
-    """Nodes of a kind: how pods get there. `resource`: the name of its GPUs; `cuda`: whether its GPUs compute."""
-
-    name: str
-    kind: str
-    labels: dict[str, str]
-    tolerations: list[dict[str, str]]
-    resource: str
-    spot: bool
-    cuda: bool = False
-
-    @classmethod
-    def of(cls, pool: Pool) -> NodePool:
-        """From the contract."""
-        return cls(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
+DAY_S = 86400  # a job's deadline, and how long a finished one stays, where the contract has neither
 
 
 @dataclass(frozen=True)
 class TeamConfig:
     """One team's view of the contract."""
 
-    team: str
+    own: Team
     scheduler: str
-    queues: tuple[str, ...]
-    priorities: tuple[str, ...]
-    most_gpus: int
-    most_cpu: str
-    pools: tuple[NodePool, ...]
+    priorities: tuple[str, ...]  # the team's, the lowest first
+    pools: tuple[Pool, ...]
     registry: str
-    platform_image: str
     images: Mapping[str, str]  # of the contract, by key
-    deadline: int = 86400  # of a job that names none, and how long a finished one stays
-    keep: int = 86400
-    default_priority: str = ""  # what the platform fills in where a job names no class
     cuda_images: Mapping[str, str] = field(default_factory=dict)  # those that there are with CUDA, by the same keys
     packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
     mlflow: str = ""  # address of the server that metrics go to; "" for none
@@ -63,15 +37,11 @@ class TeamConfig:
     def of_platform(cls, contract: Contract) -> TeamConfig:
         """The platform itself: the release's namespace and its own keys, no queue and no class."""
         return cls(
-            team=contract.namespace,
+            own=Team(contract.namespace, queues=(), priority_classes=(), max_gpus=0, max_claim=""),
             scheduler=contract.scheduler,
-            queues=(),
             priorities=(),
-            most_gpus=0,
-            most_cpu="",
-            pools=tuple(map(NodePool.of, contract.pools)),
+            pools=contract.pools,
             registry=_registry(contract),
-            platform_image=contract.images["platform"],
             images=dict(contract.images),
             secret=str(((contract.raw.get("storage") or {}).get("s3") or {}).get("secret") or SECRET),
             pull_secrets=tuple(contract.raw.get("imagePullSecrets") or ()),
@@ -83,32 +53,45 @@ class TeamConfig:
         own = contract.team(team)
         values = {one["name"]: int(one.get("value", 0)) for one in contract.raw.get("priorityClasses") or []}
         return cls(
-            team=team,
+            own=own,
             scheduler=contract.scheduler,
-            queues=own.queues,
             priorities=tuple(sorted(own.priority_classes, key=lambda name: values.get(name, 0))),
-            most_gpus=own.max_gpus,
-            most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
-            pools=tuple(map(NodePool.of, contract.pools_of(own))),
+            pools=contract.pools_of(own),
             registry=_registry(contract),
-            platform_image=contract.images["platform"],
             images=dict(contract.images),
-            deadline=own.default("deadline", cls.deadline),
-            keep=own.default("keep", cls.keep),
-            default_priority=own.default_priority,
             cuda_images=dict(contract.cuda_images),
             packages=dict(contract.raw.get("packages") or {}),
             mlflow=contract.tracking_uri,
         )
 
     @property
+    def team(self) -> str:
+        """Its name, and that of its namespace."""
+        return self.own.name
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The team's, its default one first."""
+        return self.own.queues
+
+    @property
+    def most_cpu(self) -> str:
+        """The most CPU that one container may ask for; "" where there is no bound."""
+        return str((self.own.limits.get("limits") or {}).get("cpu", ""))
+
+    @property
+    def platform_image(self) -> str:
+        """The image of containers that bring code and packages."""
+        return self.images["platform"]
+
+    @property
     def priority(self) -> str:
         """The class of jobs that name none: the team's default, else the lowest but one, with one below to wait in."""
-        if self.default_priority:
-            return self.default_priority
+        if self.own.default_priority:
+            return self.own.default_priority
         return self.priorities[min(1, len(self.priorities) - 1)] if self.priorities else ""
 
-    def pool(self, name: str, *, gpus: bool) -> NodePool:
+    def pool(self, name: str, *, gpus: bool) -> Pool:
         """The pool of that name, or the default one for pods with or without GPUs. Raises UsageError."""
         kind = GPU if gpus else CPU
         if name:
@@ -127,7 +110,7 @@ class TeamConfig:
             raise UsageError(f"the platform has no node pool of kind {kind}", hint=hint)
         return next((pool for pool in fitting if not pool.spot), fitting[0])
 
-    def image(self, name: str, framework: str, pool: NodePool | None = None) -> str:
+    def image(self, name: str, framework: str, pool: Pool | None = None) -> str:
         """The image with its host: one without comes from the platform's registry; none means the platform's own.
 
         Args:
@@ -161,13 +144,10 @@ class TeamConfig:
 
     def check(self, queue: str, priority: str, gpus: int) -> None:
         """Refuses a queue, class or number of GPUs that the team may not have. Raises UsageError."""
-        if queue not in self.queues:
-            raise UsageError(f"queue {queue} is not for team {self.team}", hint=f"take one of {', '.join(self.queues)}")
-        if priority and priority not in self.priorities:
-            hint = f"take one of {', '.join(self.priorities)}"
-            raise UsageError(f"priority class {priority} is not for team {self.team}", hint=hint)
-        if gpus > self.most_gpus:
-            what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {self.most_gpus} in one job"
+        self.own.check(queue, priority)
+        if gpus > self.own.max_gpus:
+            most = self.own.max_gpus
+            what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {most} in one job"
             raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from kfp import compiler, dsl
 
-from trainyard.kinds.team_config import NodePool
+from trainyard.contract import Pool
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 
-GPUS = NodePool(
-    "gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": "gpu", "operator": "Exists"}], "nvidia.com/gpu", False
+GPUS = Pool(
+    "gpu", "gpu", {"trainyard.io/pool": "gpu"}, {"key": "gpu", "effect": "NoSchedule"}, resource="nvidia.com/gpu"
 )
 SETTINGS = translate.Settings(team="vision", queue="training", priority="training-normal", pools=(GPUS,))
 IMAGE = "example.org/step:1"

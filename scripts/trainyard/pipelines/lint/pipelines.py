@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds.team_config import NodePool
 from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir import installer, load
@@ -71,11 +70,11 @@ def check(
     """
     report = Report(site, pipeline.file)
     team = site.team()
-    if queue and queue not in team.queues:
-        report.add("TY501", 0, f"queue {queue} is not for team {team.name}", f"take one of {', '.join(team.queues)}")
-    if priority and priority not in team.priority_classes:
-        hint = f"take one of {', '.join(team.priority_classes)}"
-        report.add("TY502", 0, f"priority class {priority} is not for team {team.name}", hint)
+    for code, asked in (("TY501", {"queue": queue}), ("TY502", {"priority": priority})):
+        try:
+            team.check(**asked)
+        except UsageError as error:
+            report.add(code, 0, error.what, error.hint)
     where: Where = lambda line, names, call: line  # noqa: E731
     path = Path(pipeline.file)
     if path.suffix == ".py" and path.exists():
@@ -161,10 +160,9 @@ def _settings(site: Site) -> translate.Settings:
     contract, team = site.contract, site.team()
     if team.name in contract.teams:
         return translate.Settings.of(contract, team.name)
-    pools = tuple(map(NodePool.of, contract.pools))
     queue = contract.default_queue if contract.default_queue in team.queues else team.queues[0]
     images = {f"{kind}_image": contract.images[name] for kind, name in (("step", "argoexec"), ("platform", "platform"))}
-    return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=pools, **images)
+    return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=contract.pools, **images)
 
 
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:

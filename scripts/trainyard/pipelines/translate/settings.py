@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trainyard.errors import UsageError
-from trainyard.kinds.team_config import NodePool
 from trainyard.names import GPU
 
 if TYPE_CHECKING:
-    from trainyard.contract import Contract
+    from trainyard.contract import Contract, Pool
 
 MiB = 1 << 20
 
@@ -51,7 +49,7 @@ class Settings:
     step_image: str = "trainyard/argoexec"
     platform_image: str = "trainyard/platform"
     packages: Mapping[str, Any] = field(default_factory=dict)
-    pools: tuple[NodePool, ...] = ()
+    pools: tuple[Pool, ...] = ()
     deadline: int = 604800
     longest: int = 604800
     keep: int = 7 * 86400
@@ -79,11 +77,7 @@ class Settings:
         found = contract.team(team)
         pipelines = contract.pipelines
         queue, priority = own.get("queue") or found.queues[0], own.get("priority") or ""
-        if queue not in found.queues:
-            raise UsageError(f"queue {queue} is not for team {team}", hint=f"take one of {', '.join(found.queues)}")
-        if priority and priority not in found.priority_classes:
-            names = ", ".join(found.priority_classes)
-            raise UsageError(f"priority class {priority} is not for team {team}", hint=f"take one of {names}")
+        found.check(queue, priority)
         longest = int(contract.parameters.get("maxDeadlineSeconds", cls.longest))
         settings: dict[str, Any] = {
             "team": team,
@@ -103,7 +97,7 @@ class Settings:
             "longest": longest,
             "keep": found.said("keep", cls.keep),
             "stays": next((pool.labels for pool in contract.pools_of(found) if found.pools and pool.kind == "cpu"), {}),
-            "pools": tuple(map(NodePool.of, contract.pools_of(found))),
+            "pools": contract.pools_of(found),
         }
         return cls(**{**settings, **own, "queue": queue, "priority": priority})
 
@@ -111,7 +105,7 @@ class Settings:
         """The deadline of a run whose pipeline may name its own, which the site bounds."""
         return min(config.get("activeDeadlineSeconds") or self.deadline, self.longest)
 
-    def gpu_pool(self, resource: str) -> NodePool | None:
+    def gpu_pool(self, resource: str) -> Pool | None:
         """Where pods with that resource run; None when the platform has no such nodes, or nothing is known of it."""
         fitting = [pool for pool in self.pools if pool.resource == resource]
         return next((pool for pool in fitting if not pool.spot), fitting[0] if fitting else None)

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from trainyard import __version__, contract
+from trainyard.contract import Pool
 from trainyard.kinds import TeamConfig, images, registry
 from trainyard.kinds.fit import Fit, Missing, fit, refusal
 from trainyard.kinds.imports import Import
-from trainyard.kinds.team_config import NodePool
 from trainyard.paths import CHART, ROOT
 
 
@@ -20,7 +20,7 @@ def team_config() -> TeamConfig:
     return TeamConfig.of(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
 
 
-REAL = NodePool("real", "gpu", {}, [], "nvidia.com/gpu", False, cuda=True)
+REAL = Pool("real", "gpu", resource="nvidia.com/gpu", cuda=True)
 
 
 def judged(
@@ -28,7 +28,7 @@ def judged(
     framework: str,
     *modules: str,
     image: str = "",
-    pool: NodePool | None = None,
+    pool: Pool | None = None,
     **more: object,
 ) -> Fit:
     found = [Import(module, "train.py", at, True) for at, module in enumerate(modules, 1)]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from trainyard import contract
+from trainyard.contract import Pool
 from trainyard.errors import UsageError
-from trainyard.kinds.team_config import NodePool
 from trainyard.paths import ROOT
 from trainyard.pipelines import adapt, source
 from trainyard.pipelines.submit import prepare
@@ -20,7 +20,7 @@ from trainyard.pipelines.translate.settings import Settings
 from trainyard.policy import fill
 
 GPU = "nvidia.com/gpu"
-POOL = NodePool("gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": GPU, "operator": "Exists"}], GPU, False)
+POOL = Pool("gpu", "gpu", {"trainyard.io/pool": "gpu"}, {"key": GPU, "effect": "NoSchedule"}, resource=GPU)
 STORE = {"endpoint": "https://trainyard-minio.trainyard-system.svc:9000", "region": "us-east-1", "mode": "inCluster"}
 SETTINGS = Settings(team="vision", pools=(POOL,), store=STORE, claim_class="trainyard-shared")
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
@@ -75,7 +75,7 @@ def test_gpus_bring_their_nodes_and_the_others_see_none() -> None:
     first, second = made([train, plain])["templates"]
     assert first["container"]["resources"] == {"requests": {GPU: 1}, "limits": {GPU: 1}}
     assert first["nodeSelector"] == {"trainyard.io/pool": "gpu"}
-    assert first["tolerations"] == [{"key": GPU, "operator": "Exists"}]
+    assert first["tolerations"] == [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     assert "env" not in first["container"] and HIDDEN in first["sidecars"][0]["env"]
     assert "tolerations" not in second and HIDDEN in second["script"]["env"]
 
