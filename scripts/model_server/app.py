@@ -108,7 +108,7 @@ def _failure(error: ServerError, status: int) -> Response:
 
 async def _nothing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    what = "is no path here" if status == 404 else f"takes no {request.method}"
+    what = "is not a path here" if status == 404 else f"takes no {request.method}"
     hint = "use /v2/models/NAME/infer or /predict, both by POST"
     return _failure(NotFoundError(what, where=request.url.path[:200], hint=hint), status)
 

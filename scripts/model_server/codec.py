@@ -36,7 +36,7 @@ def document(body: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise RequestError(f"is no JSON: {error}", where="body", hint="send a JSON object") from None
     if not isinstance(said, dict):
-        raise RequestError("is no object", where="body", hint="send a JSON object")
+        raise RequestError("is not an object", where="body", hint="send a JSON object")
     return said
 
 
@@ -84,7 +84,7 @@ def predict_request(card: Card, body: bytes) -> Request:
         raise RequestError("are missing", where="instances", hint="send a list with a row for each prediction")
     if not card.batches:
         hint = "use the Open Inference Protocol, /v2/models/NAME/infer"
-        raise RequestError("are no rows of this model, whose tensors have a fixed length", where="instances", hint=hint)
+        raise RequestError("are not rows: this model's tensors have a fixed length", where="instances", hint=hint)
     if len(card.inputs) == 1 and not isinstance(rows[0], dict):
         tensor = card.inputs[0]
         return Request({tensor.name: _stacked(tensor, rows, "instances")})

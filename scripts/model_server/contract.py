@@ -141,7 +141,7 @@ def read(folder: Path) -> Card:
 def parse(document: Any, where: str = CARD) -> Card:
     """The card that a document says. Raises CardError that names the field and what to write there."""
     if not isinstance(document, Mapping):
-        raise CardError("is no object", where=where, hint=f"write name, version, framework, … as {CARD}")
+        raise CardError("is not an object", where=where, hint=f"write name, version, framework, … as {CARD}")
     said = _Fields(document, where)
     files = {file: _sha256(said, file, facts) for file, facts in said.mapping("files").items()}
     framework = said.one_of("framework", FRAMEWORKS)

@@ -73,7 +73,7 @@ def _numbers(tensor: Tensor, data: list[Any], where: str) -> np.ndarray:
         found = np.asarray(data)
     except (ValueError, OverflowError) as error:
         hint = "send rows of one length"
-        raise RequestError(f"is no tensor: {str(error).partition('.')[0]}", where=where, hint=hint) from None
+        raise RequestError(f"is not a tensor: {str(error).partition('.')[0]}", where=where, hint=hint) from None
     kind = found.dtype.kind
     allowed = {"b": "b", "i": "iu", "u": "iu", "f": "fiu"}[wanted.kind]
     if kind not in allowed:
@@ -114,7 +114,7 @@ def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
     try:
         return np.array([one.decode() for one in found], dtype=object)
     except UnicodeDecodeError:
-        raise RequestError("holds a text that is no UTF-8", where=where, hint="send UTF-8") from None
+        raise RequestError("holds a text that is not UTF-8", where=where, hint="send UTF-8") from None
 
 
 def short(value: Any) -> str:

@@ -218,7 +218,7 @@ def fill(place: Place, source: IO[bytes]) -> int:
 def _announced(member: tarfile.TarInfo) -> str:
     """The digest of a file that is really one, and stays below the place. Raises PlatformError."""
     if not member.isfile() or any(part in ("", ".", "..") for part in member.name.split("/")):
-        raise PlatformError(f"{member.name!r} is no file, or leads out of the folder")
+        raise PlatformError(f"{member.name!r} is not a file, or leads out of the folder")
     digest = member.pax_headers.get(SHA256, "")
     if len(digest) != hashlib.sha256().digest_size * 2:
         raise PlatformError(f"{member.name!r} comes without its digest")

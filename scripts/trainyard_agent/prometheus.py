@@ -25,7 +25,7 @@ class Prometheus:
     def __init__(self, address: str, timeout: float = 30.0) -> None:
         parts = urllib.parse.urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise PlatformError(f"{address!r} is no address of Prometheus: write http://HOST:PORT")
+            raise PlatformError(f"invalid address of Prometheus, {address!r}: write http://HOST:PORT")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._path, self._timeout = parts.path.rstrip("/"), timeout
         self.address = address

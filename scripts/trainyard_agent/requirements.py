@@ -100,7 +100,7 @@ def _file(
         match = NAME.match(line)
         if not match or ALIEN.search(line) or "@" in line.partition(";")[0].partition(" --")[0]:
             hint = "name a package and its version; a package of your own is imported from the folder that is sent"
-            raise RequirementError(at, f"{line} is no package of an index", hint)
+            raise RequirementError(at, f"{line} is not a package of an index", hint)
         wanted = Line(at, line, canonical(match[1]))
         (found.constraints if constraint else found.lines).append(wanted)
 
@@ -128,7 +128,7 @@ def _option(
     if key in ("--requirement", "--constraint"):
         name = posixpath.normpath(posixpath.join(posixpath.dirname(above[-1]), value))
         if not value or name.startswith(("/", "..")) or "://" in value:
-            raise RequirementError(at, f"{value or line} is no file of the folder", "put the file beside the code")
+            raise RequirementError(at, f"{value or line} is not a file of the folder", "put the file beside the code")
         _file(read_text, name, found, constraint=constraint or key == "--constraint", above=above, where=at)
     elif key in KEPT:
         found.options = list(dict.fromkeys([*found.options, key]))

@@ -89,7 +89,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> int:
     """Write one file of an archive; 1 for a file. Only plain files and folders below `root` are known."""
     parts = member.name.split("/")
     if any(part in ("", ".", "..") for part in parts) or not (member.isfile() or member.isdir()):
-        raise PlatformError(f"the archive holds {member.name!r}, which is no file or leads out of the folder")
+        raise PlatformError(f"the archive holds {member.name!r}, which is not a file or leads out of the folder")
     target = root / member.name
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)

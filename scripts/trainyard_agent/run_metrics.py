@@ -147,6 +147,6 @@ def sender(env: Mapping[str, str], params: Mapping[str, str], root: Path) -> Sen
     try:
         server = mlflow.Server(uri, env)
     except OSError as error:
-        say(f"metrics are not sent: MLFLOW_CA is no certificate: {error}")
+        say(f"metrics are not sent: MLFLOW_CA is not a certificate: {error}")
         return None
     return Sender(server, experiment, env.get("TRAINYARD_JOB", "run"), params, root)

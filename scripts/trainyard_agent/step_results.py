@@ -23,7 +23,7 @@ def duration(text: str) -> timedelta:
     """A duration as Go writes it, such as 720h or 1h30m. Raises PlatformError."""
     parts = re.findall(r"(\d+)([smh])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise PlatformError(f"{text!r} is no duration: write hours, minutes and seconds, such as 720h or 1h30m")
+        raise PlatformError(f"invalid duration {text!r}: write hours, minutes and seconds, such as 720h or 1h30m")
     return sum((timedelta(**{UNITS[unit]: int(number)}) for number, unit in parts), timedelta())
 
 

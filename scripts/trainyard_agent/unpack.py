@@ -124,7 +124,7 @@ class Folder:
         elif info.isreg():
             _write(cast(IO[bytes], tar.extractfile(info)), part, folder, info)
         else:
-            raise PlatformError(f"the archive holds {path!r}, which is no file, folder or link")
+            raise PlatformError(f"the archive holds {path!r}, which is not a file, folder or link")
         os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
         with suppress(FileNotFoundError):  # renaming one name of a file to another does nothing
             os.unlink(part, dir_fd=folder)

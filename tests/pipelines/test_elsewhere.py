@@ -159,7 +159,7 @@ def _as_file(folder: Path, text: str) -> str:
             ("{inputValue: least length}", "{inputPath: least length}"),
             "an input with such a type is a parameter for kfp 2: take inputValue",
         ),
-        (("implementation:", "implementations:"), "the YAML is no component: it has neither implementation"),
+        (("implementation:", "implementations:"), "not a component: the YAML has neither implementation"),
         (("name: Count words", "name: [Count"), "counted.py:4: "),
     ],
 )

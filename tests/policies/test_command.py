@@ -130,10 +130,10 @@ def test_verdicts_as_table_and_as_data(run: Run, tmp_path: Path, vision: Site, m
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [", "is no YAML, see line 1"),
+        ("a: [", "is not YAML, see line 1"),
         ("just words", "holds something without apiVersion and kind"),
         ("", "hold no object"),
-        ("{apiVersion: v1, kind: Pod, spec: [1]}", "whose metadata or spec is no map"),
+        ("{apiVersion: v1, kind: Pod, spec: [1]}", "whose metadata or spec is not a map"),
         ("{apiVersion: v1, kind: List, items: [1]}", "holds something without apiVersion and kind"),
         ("{apiVersion: v1, kind: List, items: 5}", "holds something without apiVersion and kind"),
     ],

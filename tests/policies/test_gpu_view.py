@@ -96,7 +96,7 @@ def test_another_teams_numbers_are_refused_and_its_name_taken_for_none_of_yours(
     assert answer.status == 403 and 'cannot get resource "configmaps"' in answer.message
     done = show(server, OTHER)
     assert done.exit_code == 0 and "QUEUE" not in done.stdout
-    assert "warning: vision is no team of yours, so no share and no queues are shown" in done.stderr
+    assert "warning: vision is not your team, so no share and no queues are shown" in done.stderr
 
 
 def test_who_is_in_no_team_is_refused_with_whom_to_ask(server: ApiServer, cluster: None) -> None:

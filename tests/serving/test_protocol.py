@@ -107,7 +107,7 @@ GOOD = {"name": "image", "datatype": "FP32", "shape": [1, 64], "data": [0.0] * 6
     ("body", "words"),
     [
         (b"{", "body: is no JSON"),
-        ([], "body: is no object"),
+        ([], "body: is not an object"),
         ({}, "inputs: are missing. send a list of {name, datatype, shape, data}"),
         ({"inputs": [1]}, "inputs: are missing"),
         ({"inputs": []}, "inputs: lack image. send every input of the model"),
@@ -123,7 +123,7 @@ GOOD = {"name": "image", "datatype": "FP32", "shape": [1, 64], "data": [0.0] * 6
         ({"inputs": [GOOD | {"data": [None] * 64}]}, "inputs[0].data: holds mixed values"),
         ({"inputs": [GOOD | {"data": [True] * 64}]}, "inputs[0].data: holds truth values"),
         ({"inputs": [GOOD | {"data": [1e39] * 64}]}, "inputs[0].data: holds numbers too large for FP32"),
-        ({"inputs": [GOOD | {"data": [[0.0] * 63, [0.0]]}]}, "inputs[0].data: is no tensor"),
+        ({"inputs": [GOOD | {"data": [[0.0] * 63, [0.0]]}]}, "inputs[0].data: is not a tensor"),
         ({"inputs": [GOOD | {"data": 1}]}, "inputs[0].data: is 1. send a list of FP32"),
         ({"inputs": [GOOD | {"parameters": 1}]}, "inputs[0].parameters: is 1. send an object"),
         ({"inputs": [GOOD | {"parameters": {"binary_data_size": 9}}]}, "binary_data_size: is 9. 0 bytes lie behind"),
@@ -144,7 +144,7 @@ def test_a_request_that_is_not_the_models_is_refused(shared: dict[str, Server], 
         ({"rows": []}, "instances: are missing. send a list with a row for each prediction"),
         ({"instances": []}, "instances: are missing"),
         ({"instances": [[0.0] * 63]}, "instances: have the shape [1, 63]. a row of image is [64]"),
-        ({"instances": [[0.0] * 64, [0.0]]}, "instances: is no tensor"),
+        ({"instances": [[0.0] * 64, [0.0]]}, "instances: is not a tensor"),
         (
             {"instances": [{"x": [0.0] * 64}]},
             "instances[0]: has other inputs than the model. send an object with image",
@@ -165,8 +165,8 @@ def test_a_plain_request_that_is_not_the_models_is_refused(shared: dict[str, Ser
         ("POST", f"{MODEL}/versions/2/infer", 404, "there is no version 2 of digits. this server has 1"),
         ("GET", f"{MODEL}/versions/2/ready", 404, "there is no version 2 of digits"),
         ("GET", f"{MODEL}/infer", 405, "takes no GET"),
-        ("GET", "/metrics", 404, "is no path here. use /v2/models/NAME/infer or /predict, both by POST"),
-        ("POST", "/v2/repository/models/digits/unload", 404, "is no path here"),
+        ("GET", "/metrics", 404, "is not a path here. use /v2/models/NAME/infer or /predict, both by POST"),
+        ("POST", "/v2/repository/models/digits/unload", 404, "is not a path here"),
     ],
 )
 def test_what_is_not_here(shared: dict[str, Server], method: str, path: str, status: int, words: str) -> None:

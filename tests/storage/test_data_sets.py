@@ -88,7 +88,7 @@ def names(cluster: Cluster, prefix: str = "", bucket: str = "datasets") -> list[
 def test_a_members_folder_is_brought_listed_and_deleted(run: Any, cluster: Cluster, folder: Path) -> None:
     said = run("put", folder)
     assert said.out == "s3://datasets/vision/digits\n"
-    assert "left out: folder-link is no file" in said.err
+    assert "left out: folder-link is not a file" in said.err
     assert "digits: 4 files sent\n" in said.err
     assert names(cluster) == [f"vision/digits/{name}" for name in ("a.txt", "deep/empty", "deep/ü b.bin", "link")]
     assert cluster.jobs == [], "the pod is still there"

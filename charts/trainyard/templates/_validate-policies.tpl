@@ -32,7 +32,7 @@ policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Ver
 {{- end }}
 {{- range $name, $image := dig "fill" "images" (dict) $p }}
 {{- if and (not (hasKey $.Values.global.contract.images $image)) (not (contains "/" $image)) }}
-policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, is no key of global.contract.images: name one of {{ keys $.Values.global.contract.images | sortAlpha | join ", " }}, or a whole reference.
+policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, is not a key of global.contract.images: name one of {{ keys $.Values.global.contract.images | sortAlpha | join ", " }}, or a whole reference.
 {{- else if not (hasKey $.Values.global.contract.images $image) }}
 {{- $allowed := regexMatch "@sha256:[0-9a-f]{64}$" $image }}
 {{- range splitList "," (include "trainyard.policyParameters" $ | fromJson).allowedImages }}{{ if and . (hasPrefix . $image) }}{{ $allowed = true }}{{ end }}{{ end }}

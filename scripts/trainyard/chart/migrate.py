@@ -19,7 +19,7 @@ def migrate(text: str, file: str) -> str:
     """The text with every renamed value under its present name; the same text where there is none.
 
     Raises:
-        UsageError: the text is no YAML or no values, or a value has to be changed by hand.
+        UsageError: the text is not YAML or no values, or a value has to be changed by hand.
     """
     documents = yaml_lines.documents(text, file)
     for document in documents:
@@ -40,7 +40,7 @@ def _check(document: yaml_lines.Document, file: str) -> None:
     """Refuses what can't be rewritten without a decision of its owner."""
     data = document.data
     if not isinstance(data, dict):
-        raise UsageError("this is no values file, but a list or a single value", where=file)
+        raise UsageError("not a values file: it holds a list or a single value", where=file)
     if "apiVersion" in data and "kind" in data:
         raise UsageError(
             f"this is a {data['kind']}, no values file",

@@ -83,7 +83,7 @@ def _object(obj: Any, name: str, judged: Site) -> Any:
         raise UsageError("holds something without apiVersion and kind", where=name, hint="give plain manifests")
     meta = obj.get("metadata")
     if not isinstance(meta, dict) or not isinstance(obj.get("spec", {}), dict):
-        raise UsageError("holds an object whose metadata or spec is no map", where=name, hint="make it one")
+        raise UsageError("holds an object whose metadata or spec is not a map", where=name, hint="make it one")
     made = fill.filled(obj, judged.contract, judged.team(str(meta.get("namespace") or "")))
     title = f"{name}: {obj['kind']} {meta.get('name') or meta.get('generateName') or '(no name)'}"
     if made.names:

@@ -56,7 +56,7 @@ def read(name: str, hint: str = "") -> str:
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except UnicodeDecodeError:
-        raise UsageError("this is no text in UTF-8", where=name) from None
+        raise UsageError("not UTF-8 text", where=name) from None
     except OSError as error:
         raise UsageError(error.strerror or str(error), where=name, hint=hint) from None
 

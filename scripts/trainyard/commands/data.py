@@ -133,7 +133,7 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
     from trainyard.training.transfer import folder
 
     for name in found.left_out:
-        click.echo(f"left out: {name} is no file", err=True)
+        click.echo(f"left out: {name} is not a file", err=True)
     for name in found.outside:
         click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
     with _bar(found.size, "reading") as progress:

@@ -158,7 +158,7 @@ def _cluster(server: str, authority: str, files: list[Path], context: str, hub: 
     if hub and not server:
         host, port = (os.environ.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
         if not host:
-            raise TrainyardError("this is no pod: KUBERNETES_SERVICE_HOST is not set", hint="give --server")
+            raise TrainyardError("not in a pod: KUBERNETES_SERVICE_HOST is not set", hint="give --server")
         server = f"https://{f'[{host}]' if ':' in host else host}:{port or 443}"
         authority = authority or os.environ.get("TRAINYARD_CLUSTER_CA", POD_CA)
     if not server:

@@ -79,7 +79,7 @@ def split(text: str) -> tuple[str, str, tuple[registry.Kind, ...]]:
         return prefix, name, registry.KINDS
     kinds = tuple(kind for kind in registry.KINDS if prefix in (kind.resource, kind.framework, kind.kind.lower()))
     if prefix != PIPELINE and not kinds:
-        raise UsageError(f"{prefix} is no kind of run", where=text, hint=f"write {PIPELINE}/{name} or {JOB}/{name}")
+        raise UsageError(f"invalid kind of run: {prefix}", where=text, hint=f"write {PIPELINE}/{name} or {JOB}/{name}")
     return prefix, name, kinds
 
 

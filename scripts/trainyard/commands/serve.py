@@ -61,7 +61,7 @@ def _yaml(ctx: click.Context, param: click.Parameter, value: Path | None) -> dic
         raise UsageError("the values are no YAML", where=str(value), hint="correct the file") from None
     if not isinstance(found, dict):
         raise UsageError(
-            "the values are no mapping", where=str(value), hint="write keys of charts/model-server/values.yaml"
+            "the values are not a map", where=str(value), hint="write keys of charts/model-server/values.yaml"
         )
     return found
 
@@ -74,7 +74,7 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
             return value
     except cel.CelError:
         pass
-    raise UsageError(f"--{param.name} {value} is no amount", hint=f"write one such as {AMOUNTS[str(param.name)]}")
+    raise UsageError(f"invalid quantity: --{param.name} {value}", hint=f"write one such as {AMOUNTS[str(param.name)]}")
 
 
 @serve.command(SERVE)

@@ -194,7 +194,7 @@ def _said(ready: Launch, team_config: TeamConfig) -> None:
     why = f" ({ready.why})" if ready.why else ""
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
     for name in ready.code.left_out:
-        click.echo(f"left out: {name} is no file", err=True)
+        click.echo(f"left out: {name} is not a file", err=True)
     for name in ready.code.outside:
         click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
 

@@ -53,11 +53,11 @@ def load(file: Path) -> Contract:
     except OSError as error:
         raise UsageError(f"the contract can't be read: {error.strerror}", where=str(file), hint=HINT) from None
     except UnicodeDecodeError:
-        raise UsageError("the contract is no text", where=str(file), hint=HINT) from None
+        raise UsageError("the contract is not text", where=str(file), hint=HINT) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = str(file) if line is None else f"{file}:{line + 1}"
-        raise UsageError("the contract is no YAML", where=where, hint="correct that line") from None
+        raise UsageError("the contract is not YAML", where=where, hint="correct that line") from None
     for document in documents:
         if isinstance(document, dict) and (raw := _raw(document, str(file))):
             return read.contract(raw, str(file))

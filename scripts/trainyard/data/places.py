@@ -48,9 +48,9 @@ def place(contract: Contract, team: str, name: str) -> Place:
     known = {root.name: root for root in _kinds(contract, team)}
     if kind not in known or (slash and not kind) or (not slash and last in known):
         named = ", ".join(f"{one}/" for one in known if one)
-        raise UsageError(f"{name!r} is no name of a data set", hint=f"before the slash may stand {named}; {SPELLED}")
+        raise UsageError(f"invalid name of a data set: {name!r}", hint=f"before the slash may stand {named}; {SPELLED}")
     if not NAME.fullmatch(last):
-        raise UsageError(f"{last!r} is no name of a data set", hint=SPELLED)
+        raise UsageError(f"invalid name of a data set: {last!r}", hint=SPELLED)
     root = known[kind]
     return Place(name, f"{root.at}/{last}", root.claim, root.read_only, root.platform)
 
@@ -59,7 +59,7 @@ def named_after(folder: Path) -> str:
     """The name of a data set that nobody named. Raises UsageError."""
     found = folder.resolve().name
     if not NAME.fullmatch(found):
-        raise UsageError(f"{found!r} is no name for a data set", hint=f"give one: trainyard data put {folder} NAME")
+        raise UsageError(f"invalid name of a data set: {found!r}", hint=f"give one: trainyard data put {folder} NAME")
     return found
 
 

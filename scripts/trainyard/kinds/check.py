@@ -76,7 +76,7 @@ def _said(error: Any, path: list[str | int]) -> str:
     place = ".".join(str(part) for part in path)
     value = error.instance
     if "propertyNames" in error.absolute_schema_path:
-        return f"{place} has the name {json.dumps(value, default=str)}, which is no text of letters, digits and _"
+        return f"{place} has the name {json.dumps(value, default=str)}, which must be text of letters, digits and _"
     if isinstance(value, bool):
         return f"{place} is {shown(value)}, which YAML reads as yes or no"
     return f"{place} is {shown(value)}"

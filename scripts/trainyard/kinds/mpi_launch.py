@@ -111,7 +111,7 @@ def _hosts(words: Split, folder: Path) -> list[tuple[str, int]]:
         match = HOST_LINE.match(line)
         slots = int((match and (match["slots"] or match["count"])) or 1)
         if match is None or slots < 1:
-            raise UsageError(f"{line!r} is no host with its slots", hint="write it as server1:4")
+            raise UsageError(f"invalid host: {line!r}", hint="write it as server1:4")
         found[match["name"]] = found.get(match["name"], 0) + slots
     return list(found.items())
 

@@ -160,7 +160,7 @@ def seconds(text: str | int) -> int:
         parts = match.groups() if match else ()
         found = sum(int(part or 0) * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
     if found < 1:
-        raise UsageError(f"{text!r} is no length of time", hint="write it as 90m, 12h or 2d")
+        raise UsageError(f"invalid duration: {text!r}", hint="write it as 90m, 12h or 2d")
     return found
 
 

@@ -22,13 +22,11 @@ def address(environment: Mapping[str, str]) -> str:
     """Where the hub is asked for this notebook's user. The name is quoted whole: it may hold a `/` or `..`.
 
     Raises:
-        TrainyardError: this is no notebook of a hub.
+        TrainyardError: not a notebook of the hub.
     """
     missing = [name for name in NAMES if not environment.get(name)]
     if missing:
-        raise TrainyardError(
-            f"{' and '.join(missing)} not set: this is no notebook of a hub", hint="log in without --hub"
-        )
+        raise TrainyardError(f"{' and '.join(missing)} not set: not a notebook of the hub", hint="log in without --hub")
     name = environment["JUPYTERHUB_USER"]
     if name in (".", ".."):  # quoting leaves dots as they are, and a server takes them as a way up
         raise TrainyardError(f"the hub can't be asked for a user named {name}", hint="the name must be another")

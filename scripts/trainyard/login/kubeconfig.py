@@ -50,7 +50,7 @@ def read(place: Path) -> dict[str, Any]:
     if found is None:
         return empty
     if not isinstance(found, dict) or not all(_is_listed(found.get(key), key[:-1]) for key in LISTS):
-        raise TrainyardError("this is no kubeconfig", where=str(place), hint="choose another file with -o")
+        raise TrainyardError("not a kubeconfig", where=str(place), hint="choose another file with -o")
     return empty | {key: value for key, value in found.items() if value is not None}
 
 
@@ -82,7 +82,7 @@ def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
         ca = base64.b64decode(said.get("certificate-authority-data") or b"").decode()
     except ValueError:
         hint = "write it in base64, or give --server and --certificate-authority"
-        raise UsageError(f"certificate-authority-data of cluster {found['name']} is no text", hint=hint) from None
+        raise UsageError(f"certificate-authority-data of cluster {found['name']} is not text", hint=hint) from None
     if named := said.get("certificate-authority"):
         base = next(place for place, one in zip(files, held, strict=True) if found in one["clusters"])
         ca = authority(str(base.parent / Path(named).expanduser()))
@@ -115,7 +115,7 @@ def authority(place: str) -> str:
             hint="name the PEM file of the cluster's authority",
         ) from None
     if "BEGIN CERTIFICATE" not in text:
-        raise UsageError("this is no certificate", where=place, hint="name the PEM file of the cluster's authority")
+        raise UsageError("not a certificate", where=place, hint="name the PEM file of the cluster's authority")
     return text
 
 

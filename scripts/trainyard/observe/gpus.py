@@ -67,7 +67,7 @@ def warnings(seen: Object, namespace: str) -> list[str]:
     if seen["late"]:
         found.append(f"these numbers are {span(seen['seconds'])} old: the platform's pod trainyard-gpu-view is silent")
     if not seen["team"]:
-        found.append(f"{namespace} is no team of yours, so no share and no queues are shown: choose a team with -n")
+        found.append(f"{namespace} is not your team, so no share and no queues are shown: choose a team with -n")
     for one in seen["queues"]:
         if one["unknown"]:
             found.append(f"what queue {one['queue']} holds and may use is not known: {one['unknown']}")

@@ -20,7 +20,7 @@ def main(path: str, name: str, out: str, report: str) -> int:
     try:
         document = workflow(path, name)
     except SyntaxError as error:
-        return _report(report, f"this is no valid Python: {error.msg}", error.lineno or 0)
+        return _report(report, f"invalid Python: {error.msg}", error.lineno or 0)
     except ModuleNotFoundError as error:
         return _report(
             report, f"the module {error.name} is not installed", _line(error, path), "install it beside trainyard"

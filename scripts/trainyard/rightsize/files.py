@@ -69,7 +69,7 @@ def read(name: str, content: str, job: str = "") -> File:
         job: the name of the job of a trainyard.yaml that has none.
 
     Raises:
-        UsageError: it is no YAML, or holds nothing of the kind.
+        UsageError: it is not YAML, or holds nothing of the kind.
     """
     places: list[Place] = []
     documents = []
@@ -77,7 +77,7 @@ def read(name: str, content: str, job: str = "") -> File:
         data = copy.deepcopy(document.data)
         documents.append(data)
         if not isinstance(data, dict):
-            raise UsageError("this is no object", where=name, hint=HINT)
+            raise UsageError("not an object", where=name, hint=HINT)
         if "apiVersion" not in data and "kind" not in data:
             check.validation_errors(document, name)
             places.append(_settings(data, document, job))

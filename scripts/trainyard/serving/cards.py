@@ -98,11 +98,11 @@ def split(wanted: str) -> tuple[str, str]:
     """`digits` or `digits@VERSION` as name and version, which may be empty. Raises UsageError."""
     name, at, version = wanted.partition("@")
     if not NAME.fullmatch(name):
-        what = f"{name!r} is no name of a model"
+        what = f"invalid model name: {name!r}"
         raise UsageError(
             what, hint="a name has small letters, digits and hyphens, at most 40: digits, or digits@VERSION"
         )
     if at and not VERSION.fullmatch(version):
-        what = f"{version!r} is no version of a model"
+        what = f"invalid model version: {version!r}"
         raise UsageError(what, hint="a version has letters, digits, dots, hyphens and underscores, at most 63")
     return name, version

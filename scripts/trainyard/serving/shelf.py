@@ -144,7 +144,7 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     measured = {key: value for key, value in _json(folder / "metrics.json").items() if cards.is_number(value)}
     noted = own.get("metrics") or {}
     if not isinstance(noted, dict):
-        raise UsageError("metrics is no object", where=str(folder / server.CARD), hint='write {"accuracy": 0.97}')
+        raise UsageError("metrics is not an object", where=str(folder / server.CARD), hint='write {"accuracy": 0.97}')
     said["metrics"] = {**measured, **noted, **(given.get("metrics") or {})}
     cards.split(str(said.get("name") or ""))
     files = _files(folder)
@@ -293,5 +293,5 @@ def _json(file: Path) -> dict[str, Any]:
     except ValueError:
         raise UsageError("is no JSON", where=str(file), hint="correct it, or take it away") from None
     if not isinstance(found, dict):
-        raise UsageError("is no object", where=str(file), hint="write name, framework, inputs and outputs")
+        raise UsageError("is not an object", where=str(file), hint="write name, framework, inputs and outputs")
     return found

@@ -34,7 +34,7 @@ def framework(folder: Path, command: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def imports(path: Path) -> set[str]:
-    """Names of the packages that a file imports anywhere; nothing for one that is no Python."""
+    """Names of the packages that a file imports anywhere; nothing for one that is not Python."""
     try:
         if path.stat().st_size > LARGEST:
             return set()

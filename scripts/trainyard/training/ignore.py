@@ -19,7 +19,7 @@ class Ignore:
     """The rules of some lines; the last that fits decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        # By `re`: RE2 takes no name that is no UTF-8.
+        # By `re`: RE2 takes no name that is not UTF-8.
         self._rules = GitIgnoreSpec([rule for line in lines for rule in _rules(line)], backend="simple")
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:

@@ -90,7 +90,7 @@ def _of_guards(file: Path) -> Iterator[Attempt]:
             for name, raw in listed.items():
                 if not set(raw) <= KEYS or "tried" not in raw or ("of" in raw and "request" in raw) or who not in WHO:
                     hint = "write it as the file's head says"
-                    raise TrainyardError(f"{name} is no attempt", where=str(file), hint=hint)
+                    raise TrainyardError(f"{name} is not an attempt", where=str(file), hint=hint)
                 what = _what(raw, who)
                 yield Attempt(name, who, raw["tried"], guard, raw.get("says", ""), what, raw.get("full", False))
 

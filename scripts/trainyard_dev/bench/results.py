@@ -70,7 +70,7 @@ class Result:
         try:
             return json.dumps(asdict(self) | {"id": self.run.id}, indent=1, sort_keys=True, allow_nan=False) + "\n"
         except (TypeError, ValueError) as error:
-            raise TrainyardError(f"the result is no plain number: {error}", where=self.run.id) from None
+            raise TrainyardError(f"the result is not a plain number: {error}", where=self.run.id) from None
 
     @classmethod
     def from_json(cls, text: str) -> Result:

@@ -63,7 +63,7 @@ def within(version: str, wanted: str) -> bool:
     for term in wanted.split():
         found = TERM.fullmatch(term)
         if not found:
-            raise TrainyardError(f"{term!r} is no range of versions", where=str(FOLDER), hint="write e.g. >=1.14.1")
+            raise TrainyardError(f"{term!r} is not a range of versions", where=str(FOLDER), hint="write e.g. >=1.14.1")
         mine, other = key(version), key(found[2])
         size = max(len(mine), len(other))
         a, b = mine + (0,) * (size - len(mine)), other + (0,) * (size - len(other))

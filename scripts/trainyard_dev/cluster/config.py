@@ -37,7 +37,7 @@ def check_name(name: str) -> str:
     """Refuses a cluster name that host names can't carry."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"`{name}` is no cluster name", hint="use 1 to 40 lower-case letters, digits and inner hyphens"
+            f"invalid cluster name: `{name}`", hint="use 1 to 40 lower-case letters, digits, inner hyphens"
         )
     return name
 

@@ -21,7 +21,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Example:
-    """One file of upstream's. `documents` is empty where it is no YAML."""
+    """One file of upstream's. `documents` is empty where it is not YAML."""
 
     group: str
     name: str

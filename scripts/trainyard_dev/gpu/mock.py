@@ -192,7 +192,7 @@ def _checked(gpu: int) -> int:
 def _existing(folder: Path) -> Path:
     fault = folder / FAULT
     if not fault.is_file():
-        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), hint="prepare the node first")
+        raise TrainyardError("not a driver root of mock GPUs", where=str(folder), hint="prepare the node first")
     return fault
 
 

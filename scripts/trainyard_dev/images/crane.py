@@ -36,7 +36,7 @@ class Item:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[^/]+/[^@]+(:[^/:@]+|@sha256:[0-9a-f]{64})", self.ref):
-            raise TrainyardError(f"`{self.ref}` is no full image reference", hint="write it as HOST/REPOSITORY:TAG")
+            raise TrainyardError(f"`{self.ref}` is not a full image reference", hint="write it as HOST/REPOSITORY:TAG")
 
 
 class MissingError(TrainyardError):
@@ -46,7 +46,7 @@ class MissingError(TrainyardError):
 def checked(prefix: str) -> str:
     """HOST[/PATH] without a slash at its end. Raises UsageError for one with a scheme, or without a host."""
     if "://" in prefix or not prefix.strip("/"):
-        raise UsageError(f"`{prefix}` is no registry", hint="write it without a scheme: registry.example.org/mirror")
+        raise UsageError(f"`{prefix}` is not a registry", hint="write it without a scheme: registry.example.org/mirror")
     return prefix.rstrip("/")
 
 
@@ -227,7 +227,7 @@ def _unpacked(file: Path, folder: Path) -> Path:
         with tarfile.open(file, "r:") as tar:
             tar.extractall(folder, filter="data")
     except (tarfile.TarError, OSError) as error:
-        said = f"this is no archive of `trainyard images save`: {error}"
+        said = f"not an archive of `trainyard images save`: {error}"
         raise TrainyardError(
             said, where=str(file), hint="save it again, and see that $TMPDIR has room for it"
         ) from None

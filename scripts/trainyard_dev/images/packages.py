@@ -70,7 +70,7 @@ def wishes(root: Path, lock: Mapping[str, str]) -> Wishes:
                 if name not in names:
                     made.findings.append((LIST, f"{image} has no {name} to make an exception of", "take it out"))
                 elif base.get(name) == version:
-                    made.findings.append((LIST, f"{name} {version} of {image} is no exception", "take it out"))
+                    made.findings.append((LIST, f"{name} {version} of {image} is not an exception", "take it out"))
                 versions[name] = version
         for name in names:
             if name not in versions:

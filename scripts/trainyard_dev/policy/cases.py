@@ -149,7 +149,7 @@ def cases(rule: str) -> list[Case]:
         for raw in listed:
             if not (set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw)):
                 hint = f"a case has allow, or deny and says, and beside them {', '.join(sorted(KEYS))}"
-                raise TrainyardError(f"{raw} is no case", where=f"policies/{rule}.cases.yaml", hint=hint)
+                raise TrainyardError(f"{raw} is not a case", where=f"policies/{rule}.cases.yaml", hint=hint)
             found += _meant(rule, raw, of)
     return found
 

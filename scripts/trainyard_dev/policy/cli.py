@@ -84,7 +84,7 @@ def _read(file: str) -> list[dict[str, Any]]:
         raise UsageError(f"can't be read: {why}", where=file, hint='name a file, or "-" for standard input') from None
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise UsageError(f"is no YAML, see line {line}", where=file, hint="correct that line") from None
+        raise UsageError(f"is not YAML, see line {line}", where=file, hint="correct that line") from None
     objects: list[dict[str, Any]] = []
     for doc in found:
         listed = isinstance(doc, dict) and str(doc.get("kind", "")).endswith("List")
@@ -93,7 +93,7 @@ def _read(file: str) -> list[dict[str, Any]]:
             if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
                 raise UsageError("holds something without apiVersion and kind", where=file, hint="add both")
             if not isinstance(obj.get("metadata", {}), dict) or not isinstance(obj.get("spec", {}), dict):
-                raise UsageError("holds an object whose metadata or spec is no map", where=file, hint="make it one")
+                raise UsageError("holds an object whose metadata or spec is not a map", where=file, hint="make it one")
             objects.append(obj)
     return objects
 

@@ -97,7 +97,7 @@ class Gpu:
 
     def __post_init__(self) -> None:
         if self.kind not in ("mock", "real"):
-            raise TrainyardError(f"'{self.kind}' is no kind of GPU", hint="use 'mock' or 'real'")
+            raise TrainyardError(f"'{self.kind}' is not a kind of GPU", hint="use 'mock' or 'real'")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def photo(text: str, file: Path) -> Picture:
     """A PNG inside a document of its own, so that the report stays one file; `text` says what it shows."""
     raw = file.read_bytes()
     if not raw.startswith(_MAGIC) or len(raw) < 24:
-        raise TrainyardError("this is no PNG", where=str(file))
+        raise TrainyardError("not a PNG", where=str(file))
     width, height = struct.unpack(">II", raw[16:24])
     size = f'width="{width}" height="{height}"'
     data = base64.b64encode(raw).decode()

@@ -73,12 +73,12 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
         if match := PIN.match(line):
             locked[canonicalize_name(match[1])] = match[3]
         else:
-            yield f"requirements.lock:{number}", f"`{line}` is no exact pin", "write NAME==VERSION"
+            yield f"requirements.lock:{number}", f"`{line}` is not an exact pin", "write NAME==VERSION"
     yield from _ranges(project["dependencies"], locked)
     for wish in (one for extra in project.get("optional-dependencies", {}).values() for one in extra):
         match = PIN.match(wish)
         if not match:
-            yield "pyproject.toml", f"`{wish}` is no exact pin", "write NAME==VERSION"
+            yield "pyproject.toml", f"`{wish}` is not an exact pin", "write NAME==VERSION"
         elif canonicalize_name(match[1]) not in locked:
             yield "requirements.lock", f"{match[1]} is absent", f"pyproject.toml pins {match[3]}: make both alike"
     for name, version in locked.items():
@@ -93,7 +93,7 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
         for number, line in _lines(file):
             if not line.startswith("--hash") and not PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"
-                yield where, f"`{line}` is no exact pin", "write NAME==VERSION with its hash"
+                yield where, f"`{line}` is not an exact pin", "write NAME==VERSION with its hash"
 
 
 def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def differences(root: Path) -> tuple[list[Difference], str]:
     tree = sync.write(root, dry=True, upstream=lambda name: None)
     found = {*tree.differences(), *invariants.differences(root, raw)}
     if not (root / ".git").exists():
-        return sorted(found), "files were not counted: this is no checkout of git"
+        return sorted(found), "files were not counted: this is not a git checkout"
     ledger, texts = classes.read(root), classes.tracked(root)
     listed = classes.entries(ledger)
     figures = budget.figures(ledger, listed, texts)

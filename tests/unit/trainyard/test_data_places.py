@@ -43,7 +43,7 @@ def test_where_a_name_is(known: Contract, name: str, at: str, uri: str) -> None:
     "name", ["", "..", "a/b", "shared/", "shared/..", "runs/x", "a b", "/x", "shared/a/b", "-x", "shared"]
 )
 def test_what_is_no_name(known: Contract, name: str) -> None:
-    with pytest.raises(UsageError, match="is no name of a data set") as error:
+    with pytest.raises(UsageError, match="invalid name of a data set: ") as error:
         places.place(known, "vision", name)
     assert "a name has letters" in error.value.hint
 
@@ -77,7 +77,7 @@ def test_a_platform_without_such_a_bucket_says_so() -> None:
 
 def test_a_folder_whose_name_is_none(tmp_path: Path) -> None:
     (tmp_path / "my data").mkdir()
-    with pytest.raises(UsageError, match=r"'my data' is no name for a data set\. give one: trainyard data put"):
+    with pytest.raises(UsageError, match=r"invalid name of a data set: 'my data'\. give one: trainyard data put"):
         places.named_after(tmp_path / "my data")
     assert places.named_after(tmp_path / "my data" / ".." / "digits") == "digits"
 
@@ -95,7 +95,7 @@ def test_folders_that_can_not_be_sent(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / ".trainyardignore").write_text("large\n")
     assert [name for name, _, _ in transfers.scan(tmp_path).files] == [".trainyardignore"]
     open(bytes(tmp_path) + b"/\xff", "w").close()
-    with pytest.raises(UsageError, match=r"the name '\\\\udcff' is no UTF-8"):
+    with pytest.raises(UsageError, match=r"the name '\\\\udcff' is not UTF-8"):
         transfers.scan(tmp_path)
 
 

@@ -109,7 +109,7 @@ def test_it_logs_in_as_the_environment_says(tracking: Any, tmp_path: Path, env: 
 
 def test_a_broken_authority_is_said_and_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sender({"MLFLOW_TRACKING_URI": "https://127.0.0.1:9", "MLFLOW_CA": "none"}, {}, tmp_path) is None
-    assert "metrics are not sent: MLFLOW_CA is no certificate" in capsys.readouterr().out
+    assert "metrics are not sent: MLFLOW_CA is not a certificate" in capsys.readouterr().out
 
 
 def test_a_server_that_is_away_costs_nothing_and_is_said_once(

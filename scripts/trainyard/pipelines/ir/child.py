@@ -29,7 +29,7 @@ def main(path: str, name: str, out: str, report: str) -> int:
         return 1
     except SyntaxError as error:
         line = error.lineno if error.filename and same(error.filename, path) else 0
-        write(report, f"this is no valid Python: {error.msg}", line or 0)
+        write(report, f"invalid Python: {error.msg}", line or 0)
         return 1
     except ModuleNotFoundError as error:
         hint = COMPONENTS if error.name == "components" else MODULE
@@ -64,7 +64,7 @@ COMPONENTS = "copy the folder pipelines/components of trainyard's repository bes
 
 NO_FILE = 'the path counts from the folder you call trainyard in; take Path(__file__).with_name("component.yaml")'
 NO_PATH = "an input with such a type is a parameter for kfp 2: take inputValue, or leave the type out for a file"
-NO_COMPONENT = "the YAML is no component: it has neither implementation (kfp's first form) nor pipelineInfo (of kfp 2)"
+NO_COMPONENT = "not a component: the YAML has neither implementation (kfp's first form) nor pipelineInfo (of kfp 2)"
 NO_SITE = "a component's URL is fetched on this machine; save it beside the file and take load_component_from_file"
 
 

@@ -19,7 +19,7 @@ def file(path: Path) -> Pipeline:
     except OSError as error:
         raise UsageError(f"the file can't be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:
-        raise UsageError("this is no text file", where=str(path)) from None
+        raise UsageError("not a text file", where=str(path)) from None
     return text(content, str(path))
 
 
@@ -79,7 +79,7 @@ def _refuse_others(document: Document, file: str) -> None:
     elif "implementation" in data:
         what = "this is a component in the format of kfp 1, no pipeline"
     else:
-        what = "this is no compiled pipeline: pipelineInfo, root and components are missing"
+        what = "not a compiled pipeline: pipelineInfo, root and components are missing"
     raise UsageError(what, where=f"{file}:{document.line()}", hint=_HINT)
 
 

@@ -55,7 +55,7 @@ def _checked(data: Any, message: Message, document: Document, prefix: Prefix, fi
         raise UsageError(what, where=f"{file}:{line}", hint="compile the pipeline again with kfp") from None
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(
-            f"this is no {message.DESCRIPTOR.name}: {error}", where=f"{file}:{document.line(*prefix)}"
+            f"invalid {message.DESCRIPTOR.name}: {error}", where=f"{file}:{document.line(*prefix)}"
         ) from None
     return _ordered(whole_numbers(json_format.MessageToDict(message)), data)
 

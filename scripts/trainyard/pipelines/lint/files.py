@@ -45,7 +45,7 @@ def check(path: Path, site: Site) -> list[Finding]:
         raise UsageError(f"can't be read: {error.strerror}", where=str(path), hint="name a file") from None
     except UnicodeDecodeError:
         report = Report(site, str(path))
-        report.add("TY101", 1, "the file is no text", "give a Python file, YAML or JSON")
+        report.add("TY101", 1, "the file is not text", "give a Python file, YAML or JSON")
         return report.sorted()
     return check_text(content, str(path), site)
 
@@ -79,7 +79,7 @@ def _pipeline(data: dict[str, Any]) -> bool:
 def _document(one: Document, report: Report) -> None:
     data = one.data
     if not isinstance(data, dict):
-        report.add("TY101", one.line(), "this is no object", "write apiVersion, kind, metadata and spec")
+        report.add("TY101", one.line(), "not an object", "write apiVersion, kind, metadata and spec")
     elif "apiVersion" not in data and "kind" not in data:
         from trainyard.policy.lint import settings
 
@@ -94,7 +94,7 @@ def _document(one: Document, report: Report) -> None:
 def _object(obj: Any, document: Document, report: Report, prefix: tuple[str | int, ...]) -> None:
     line = document.line(*prefix)
     if not isinstance(obj, dict):
-        report.add("TY105", line, "an item of the list is no object", "write apiVersion, kind, metadata and spec")
+        report.add("TY105", line, "an item of the list is not an object", "write apiVersion, kind, metadata and spec")
         return
     for key in ("apiVersion", "kind"):
         if not isinstance(obj.get(key), str):

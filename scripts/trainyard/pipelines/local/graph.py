@@ -119,7 +119,7 @@ class Graph:
         items = loop.raw if loop.raw is not None else values.get(loop.input)
         items = json.loads(items) if isinstance(items, str) else items
         if not isinstance(items, list):
-            what = f"the loop {task.name} goes over {items!r}, which is no list"
+            what = f"the loop {task.name} goes over {items!r}, which is not a list"
             raise UsageError(what, where=self._pipeline.where(task.line))
         own = [({**values, loop.item: item}, f"{title}.{number}") for number, item in enumerate(items)]
         with ThreadPoolExecutor(max(1, min(loop.limit or PARALLEL, PARALLEL, len(own) or 1))) as pool:

@@ -72,5 +72,5 @@ def _numbers(file: Path) -> dict[str, float]:
     except ValueError:
         raise TrainyardError(f"the job's {METRICS} is no JSON", hint="write an object of names and numbers") from None
     if not isinstance(found, dict):
-        raise TrainyardError(f"the job's {METRICS} is no object", hint="write an object of names and numbers")
+        raise TrainyardError(f"the job's {METRICS} is not an object", hint="write an object of names and numbers")
     return {key: value for key, value in found.items() if isinstance(value, (int, float)) and value == value}

@@ -126,7 +126,7 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
         before = versions.of_template(found["spec"]["template"])
         if before is None:
             raise TrainyardError(
-                f"{rollout.name_of(name)} is no server that trainyard made", hint="serve the model anew"
+                f"{rollout.name_of(name)} is not a server that trainyard made", hint="serve the model anew"
             )
         if before.version == to.version and before.digest == to.digest:
             return before

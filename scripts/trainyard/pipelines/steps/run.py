@@ -26,10 +26,10 @@ class Run:
 
     @classmethod
     def of(cls, env: Mapping[str, str]) -> Run:
-        """From the environment. Raises TrainyardError when this is no step of a pipeline."""
+        """From the environment. Raises TrainyardError when this is not a step of a pipeline."""
         missing = [name for name in ("TRAINYARD_RUN", "TRAINYARD_RUN_UID", "TRAINYARD_TEAM") if not env.get(name)]
         if missing:
-            what = f"{', '.join(missing)} not set: this is no step of a pipeline"
+            what = f"{', '.join(missing)} not set: this is not a step of a pipeline"
             raise TrainyardError(what, hint="run it by `trainyard submit` or `trainyard run --local`")
         try:
             task = str(json.loads(env.get("TRAINYARD_STEP") or "{}").get("task", ""))

@@ -70,7 +70,7 @@ class Wish:
 def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     manifest = filled(whole(copy.deepcopy(given.get("manifest"))), given.get("settings") or {})
     if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), str) for key in ("apiVersion", "kind")):
-        raise TrainyardError("manifest is no object of Kubernetes", hint=HINT)
+        raise TrainyardError("manifest is not a Kubernetes object", hint=HINT)
     meta = manifest.setdefault("metadata", {})
     if not isinstance(meta, dict) or manifest["kind"].endswith("List"):
         raise TrainyardError(f"manifest is a {manifest['kind']} without metadata of its own", hint=HINT)

@@ -143,7 +143,7 @@ def _parsed(ctx: Context, component: Component, value: Any, kind: type | tuple[t
         try:
             value = json.loads(value)
         except ValueError:
-            raise ctx.refuse(f"a setting that is no JSON: {value[:60]}", component) from None
+            raise ctx.refuse(f"a setting that is not JSON: {value[:60]}", component) from None
     if not isinstance(value, kind):
         raise ctx.refuse(f"a setting of the wrong shape: {json.dumps(value)[:60]}", component)
     return value

@@ -43,7 +43,7 @@ def requirements(ctx: Context, component: Component, asked: Installer) -> Requir
             if "{{" in text:
                 raise InvalidRequirement(text)
     except RequirementError as error:
-        what = error.what.replace(" is no", ", which is no")
+        what = error.what.replace(" is not", ", which is not")
         raise ctx.refuse(what, component, hint="put it into the image, or name a package of an index") from None
     except InvalidRequirement:
         hint = "write a name, and a version if it matters: pandas==2.2.0"

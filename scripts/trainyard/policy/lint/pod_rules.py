@@ -62,7 +62,7 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                     continue
                 if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
                     at = (*path, "resources", key, resource)
-                    what = f"{name_of(container)}: {value!r} is no amount of {resource}"
+                    what = f"{name_of(container)}: invalid amount of {resource}: {value!r}"
                     yield "TY405", at, what, "write 2, 500m or 16Gi"
         for resource in requests.keys() & limits.keys():
             least, most = number(requests[resource]), number(limits[resource])

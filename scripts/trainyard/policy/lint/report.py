@@ -55,7 +55,7 @@ class Site:
         hint = f"write {' or '.join(known)}, or leave it out"
         if self.chosen:
             return f"the object is for the namespace {namespace}, and the team is {self.chosen}", hint
-        return f"the namespace {namespace} is no team's", hint
+        return f"no team has the namespace {namespace}", hint
 
     def _any(self, name: str = "") -> Team:
         """A team of which the contract says nothing."""

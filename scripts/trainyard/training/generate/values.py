@@ -26,7 +26,7 @@ def quantities(strings: Iterable[str], flag: str) -> Object:
         if not equals or not name or not amount:
             raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", hint=f"write {flag} nvidia.com/gpu=8,cpu=64")
         if name in ("gpu", "gpus") and flag != QUOTA:
-            raise UsageError(f"{flag} {part}: {name} is no resource", hint=f"GPUs are nvidia.com/gpu={amount}")
+            raise UsageError(f"{flag} {part}: invalid resource: {name}", hint=f"GPUs are nvidia.com/gpu={amount}")
         found[name] = int(amount) if amount.isdigit() else amount
     return found
 
@@ -49,9 +49,9 @@ def read(file: Path | None) -> Object:
     except OSError as error:
         raise UsageError(f"the values can't be read: {error.strerror}", where=str(file)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError("this is no YAML", where=str(file), hint=str(error).splitlines()[0]) from None
+        raise UsageError("not YAML", where=str(file), hint=str(error).splitlines()[0]) from None
     if not isinstance(found, dict):
-        raise UsageError("these are no values of the chart", where=str(file), hint="values are a map")
+        raise UsageError("not values of the chart", where=str(file), hint="values are a map")
     return found
 
 

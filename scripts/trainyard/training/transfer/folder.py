@@ -199,7 +199,7 @@ def _size(path: Path, name: str) -> int:
         name.encode()
     except UnicodeEncodeError:
         shown = name.encode(errors="backslashreplace").decode()
-        raise UsageError(f"the name {shown!r} is no UTF-8", hint="rename the file") from None
+        raise UsageError(f"the name {shown!r} is not UTF-8", hint="rename the file") from None
     if len(name.encode()) > LONGEST:
         raise UsageError(f"the name has {len(name.encode())} bytes, the most is {LONGEST}", where=str(path))
     size = path.stat().st_size

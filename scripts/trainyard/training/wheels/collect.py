@@ -39,7 +39,7 @@ def folder(source: Path, python: str) -> list[Found]:
     for path in sorted(source.glob("*.whl")):
         wheel = tags.of(path.name)
         if wheel is None:
-            raise UsageError("that is no name of a wheel", where=str(path), hint="take the file as pip has made it")
+            raise UsageError("not the name of a wheel", where=str(path), hint="take the file as pip has made it")
         if why := tags.misfit(wheel, python):
             hint = f"take the file away, or have `pip download --python-version {python}` choose another"
             raise UsageError(f"no run could install it: {why}", where=str(path), hint=hint)

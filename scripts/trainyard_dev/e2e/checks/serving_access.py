@@ -100,7 +100,7 @@ def drawn(window: browser.Browser, figures: dict[str, Any], text: str, file: Pat
 def _opened(context: Context, version: str) -> tuple[str, str]:
     """A new key, and the address of predictions at a node's port."""
     key = served.serve(context, version, "--from", "outside", "--by", "nodePort", "--key", "--revoke-keys")
-    require(key.startswith("ty-"), f"`serve --key` printed {key[:3]}…, which is no key")
+    require(key.startswith("ty-"), f"`serve --key` printed {key[:3]}…, which is not a key")
     return key, f"http://{asking.node(context)}:{served.port(context)}/predict"
 
 

@@ -115,7 +115,7 @@ def test_a_date_is_a_text(trainyard: Call, site: str, tmp_path: Path) -> None:
 
 def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = '{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "größe"}, "spec": {}}'
-    for content, code, says in [(claim.encode(), 0, "größe"), (claim.encode("latin-1"), 2, "this is no text in UTF-8")]:
+    for content, code, says in [(claim.encode(), 0, "größe"), (claim.encode("latin-1"), 2, "not UTF-8 text")]:
         text = io.TextIOWrapper(io.BytesIO(content), encoding="ascii", errors="surrogateescape")
         monkeypatch.setattr(sys, "stdin", text)
         ended = trainyard("adopt", "-", "-o", "-", "--contract", site)
@@ -125,9 +125,9 @@ def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: p
 @pytest.mark.parametrize(
     ("text", "arguments", "says"),
     [
-        ("a: [", [], "this is no YAML"),
+        ("a: [", [], "not YAML"),
         ("a: 1", [], "holds something without apiVersion and kind"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is no map"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is not a map"),
         (JOB, ["--team", "speech"], "the contract has no team speech"),
         (JOB, ["-o", "x", "--write"], "--output is for one FILE, and without --write"),
         (JOB, ["-", "--write"], "standard input can't be written to. print the result: --output=-"),

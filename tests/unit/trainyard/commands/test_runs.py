@@ -196,7 +196,7 @@ def twins() -> Team:
         ("y", "y is the name of 2: pipeline/y, job/y. say which one"),
         ("x", "x is the name of 2: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x. say which one"),
         ("job/x", "job/x is the name of 2: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x"),
-        ("pod/x", "pod/x: pod is no kind of run. write pipeline/x or job/x"),
+        ("pod/x", "pod/x: invalid kind of run: pod. write pipeline/x or job/x"),
         ("none", "there is no run or job none in vision. `trainyard runs list` shows those there are"),
         ("job/none", "there is no job none in vision"),
         ("pipeline/x", "there is no run x in vision"),

@@ -87,8 +87,8 @@ def test_layouts(before: str, after: str, file: Path, trainyard: Call) -> None:
         (BLOCK.format("order: [strict]"), 1, "which the chart never took"),
         ("x: &x strict\n" + BLOCK.format("order: *x").replace("*x}", "*x }"), 2, "can't be rewritten"),
         ("x: &x {order: strict}\n" + BLOCK.format("<<: *x"), 2, "can't be rewritten"),
-        ("a: [\n", 2, "this is no YAML"),
-        ("- 1\n", 0, "this is no values file"),
+        ("a: [\n", 2, "not YAML"),
+        ("- 1\n", 0, "not a values file"),
         ("apiVersion: v1\nkind: ConfigMap\n", 0, "this is a ConfigMap, no values file"),
         ("order: 1\norder: 2\n", 2, "the key order is written twice"),
     ],
@@ -109,7 +109,7 @@ def test_what_needs_a_hand_is_one_sentence_and_nothing_is_written(
 def test_what_cannot_be_read(file: Path, tmp_path: Path, trainyard: Call) -> None:
     assert trainyard("values", "migrate", str(tmp_path / "absent")).error().endswith("No such file or directory.")
     file.write_bytes(b"a: \xff\n")
-    assert trainyard("values", "migrate", str(file)).error() == f"{file}: this is no text in UTF-8."
+    assert trainyard("values", "migrate", str(file)).error() == f"{file}: not UTF-8 text."
     ended = trainyard("values", "migrate")
     assert (ended.code, "Traceback" in ended.err) == (2, False)
 

@@ -78,14 +78,14 @@ def test_pools_queues_and_what_is_not_said(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("", "holds no contract"),
-        ("a: [", ":1: the contract is no YAML"),
+        ("a: [", ":1: the contract is not YAML"),
         ("apiVersion: v1\nkind: Pod\n", "holds no contract"),
         ("nodePools: 3\n", "not of the shape"),
         ("nodePools: []\n", "the contract lacks storage"),
         ("global: {contract: {nodePools: [{name: x}]}}\n", "the contract lacks kind"),
         ("kind: ConfigMap\nmetadata: {name: trainyard-contract}\ndata: {a: b}\n", "no contract.yaml that can be read"),
         ("- 1\n- 2\n", "holds no contract"),
-        ("!!python/object:os.system {}\n", "the contract is no YAML"),
+        ("!!python/object:os.system {}\n", "the contract is not YAML"),
     ],
 )
 def test_what_is_no_contract_is_reported(tmp_path: Path, text: str, says: str) -> None:

@@ -128,7 +128,7 @@ def test_mpirun_that_names_no_size_is_an_mpijob_all_the_same() -> None:
         ("horovodrun -np 4 -H a:2,b:2 python x.py", {"processes": 1}, "says processes 2, the settings say 1"),
         ("horovodrun -np 3 python x.py", {"nodes": 2}, "3 ranks can't be shared equally by 2 nodes"),
         ("horovodrun -np four python x.py", {}, "-np is 'four'"),
-        ("horovodrun -np 4 -H a:0 python x.py", {}, "'a:0' is no host with its slots"),
+        ("horovodrun -np 4 -H a:0 python x.py", {}, "invalid host: 'a:0'"),
         ("horovodrun --gloo -np 4 python x.py", {}, "horovodrun's option --gloo can't be kept"),
         ("horovodrun --min-np 2 -np 4 python x.py", {}, "horovodrun's option --min-np can't be kept"),
         ("horovodrun -np 4", {}, "no program is named"),

@@ -67,4 +67,4 @@ class TestHub:
     def test_elsewhere_it_says_what_is_missing(self) -> None:
         with pytest.raises(TrainyardError) as raised:
             hub.tokens({"JUPYTERHUB_USER": "ada"})
-        assert "JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN not set: this is no notebook of a hub" in str(raised.value)
+        assert "JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN not set: not a notebook of the hub" in str(raised.value)

@@ -105,14 +105,14 @@ class TestKubeconfig:
     )
     def test_what_is_no_kubeconfig_is_left_alone(self, home: Path, text: str) -> None:
         (home / "config").write_text(text)
-        with pytest.raises(TrainyardError, match="this is no kubeconfig"):
+        with pytest.raises(TrainyardError, match="not a kubeconfig"):
             kubeconfig.read(home / "config")
 
     @pytest.mark.parametrize(
         ("cluster", "says"),
         [
             ({}, "no kubeconfig says where the cluster is"),
-            ({"server": "https://c", "certificate-authority-data": "a"}, "data of cluster c is no text"),
+            ({"server": "https://c", "certificate-authority-data": "a"}, "data of cluster c is not text"),
         ],
     )
     def test_a_cluster_that_says_too_little_is_refused(self, home: Path, cluster: dict[str, str], says: str) -> None:

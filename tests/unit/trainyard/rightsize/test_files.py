@@ -175,10 +175,10 @@ def test_which_measured_containers_are_a_place_s() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("a: [", "this is no YAML"),
+        ("a: [", "not YAML"),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "no job in it says what it asks for"),
         ("", "no job in it says what it asks for"),
-        ("- 1\n", "this is no object"),
+        ("- 1\n", "not an object"),
         ("nodes: many\n", "nodes"),
     ],
 )

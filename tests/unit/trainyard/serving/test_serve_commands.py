@@ -76,9 +76,9 @@ def test_a_key_is_shown_beside_the_objects_that_have_its_digest(said: list[dict[
 
 
 def test_an_amount_that_is_none_is_refused_before_anything_is_asked() -> None:
-    assert refusal("serve", "digits", "--cpu", "much") == "--cpu much is no amount. write one such as 500m."
-    assert refusal("serve", "digits", "--memory", "1GB") == "--memory 1GB is no amount. write one such as 1Gi."
-    assert "--cpu -1 is no amount" in refusal("serve", "digits", "--cpu=-1")
+    assert refusal("serve", "digits", "--cpu", "much") == "invalid quantity: --cpu much. write one such as 500m."
+    assert refusal("serve", "digits", "--memory", "1GB") == "invalid quantity: --memory 1GB. write one such as 1Gi."
+    assert "invalid quantity: --cpu -1" in refusal("serve", "digits", "--cpu=-1")
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "accuracy=high", "accuracy=nan", "accuracy=inf", "=0.5"])
@@ -88,7 +88,7 @@ def test_a_metric_is_a_number_with_a_name(metric: str, tmp_path: Any) -> None:
 
 def test_a_list_of_nothing_has_no_line(said: list[dict[str, Any]]) -> None:
     assert run("models", "list", "digits", "-o", "name").stdout == ""
-    assert "'Di gits' is no name of a model" in refusal("models", "list", "Di gits")
+    assert "invalid model name: 'Di gits'" in refusal("models", "list", "Di gits")
 
 
 def test_what_kserve_serves_keeps_its_values_too() -> None:

@@ -56,7 +56,7 @@ def test_what_the_folder_says_itself_counts_and_options_go_before(tmp_path: Path
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"name": "Digits"}, "'Digits' is no name of a model"),
+        ({"name": "Digits"}, "invalid model name: 'Digits'"),
         ({"framework": "caffe"}, r"framework: is 'caffe'. write one of pytorch, tensorflow, sklearn, onnx"),
         ({"inputs": [{"name": "image", "datatype": "FLOAT", "shape": [1]}]}, "inputs.0..datatype: is 'FLOAT'"),
         ({"inputs": []}, "inputs: are missing"),
@@ -74,7 +74,7 @@ def test_a_card_that_no_server_takes_is_refused(tmp_path: Path, given: dict[str,
 def test_metrics_that_are_none_are_refused(tmp_path: Path) -> None:
     folder = trained(tmp_path / "out")
     (folder / "model.json").write_text('{"metrics": [0.9]}')
-    with pytest.raises(UsageError, match=r'model.json: metrics is no object. write {"accuracy": 0.97}'):
+    with pytest.raises(UsageError, match=r'model.json: metrics is not an object. write {"accuracy": 0.97}'):
         shelf.complete(folder, GIVEN)
 
 
@@ -145,7 +145,7 @@ def test_versions_are_found_by_name_and_beginning(tmp_path: Path) -> None:
         found.find("digits@q")
     with pytest.raises(TrainyardError, match=r"s3://runs/vision/models: no model other is registered"):
         found.find("other")
-    with pytest.raises(UsageError, match="'Digits' is no name of a model"):
+    with pytest.raises(UsageError, match="invalid model name: 'Digits'"):
         found.find("Digits")
 
 

@@ -98,7 +98,7 @@ def test_a_line_that_no_pod_can_install_is_refused_before_anything_is_sent(
     folder: Path, team_config: TeamConfig
 ) -> None:
     (folder / "requirements.txt").write_text("six\ngit+https://example.org/own.git\n")
-    with pytest.raises(UsageError, match=r"^requirements\.txt:2: git\+https.* is no package of an index"):
+    with pytest.raises(UsageError, match=r"^requirements\.txt:2: git\+https.* is not a package of an index"):
         prepared(folder, team_config)
 
 

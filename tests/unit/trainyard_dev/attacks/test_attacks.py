@@ -76,9 +76,9 @@ def test_what_no_rule_refuses_says_by_which_words_but_for_rbac() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{RBAC: {member: {x: {of: claim}}}}", "x is no attempt"),
-        ("{RBAC: {nobody: {x: {tried: t}}}}", "x is no attempt"),
-        ("{RBAC: {member: {x: {tried: t, of: claim, request: GET /}}}}", "x is no attempt"),
+        ("{RBAC: {member: {x: {of: claim}}}}", "x is not an attempt"),
+        ("{RBAC: {nobody: {x: {tried: t}}}}", "x is not an attempt"),
+        ("{RBAC: {member: {x: {tried: t, of: claim, request: GET /}}}}", "x is not an attempt"),
         ("{RBAC: {member: {x: {tried: t}}, viewer: {x: {tried: t}}}}", "two attempts are called x"),
     ],
 )

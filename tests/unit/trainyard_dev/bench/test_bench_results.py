@@ -35,7 +35,7 @@ def test_a_result_is_read_as_it_was_written() -> None:
 
 
 def test_a_value_that_is_no_number_is_refused() -> None:
-    with pytest.raises(TrainyardError, match=r"packing\.a@0\.25\.ours\.s1: the result is no plain number"):
+    with pytest.raises(TrainyardError, match=r"packing\.a@0\.25\.ours\.s1: the result is not a plain number"):
         result(allocation=float("nan")).to_json()
 
 

@@ -53,7 +53,7 @@ def test_good_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a.b", "a b", "x" * 41, "../up", "a\n", "ä"])
 def test_bad_names(name: str) -> None:
-    with pytest.raises(UsageError, match="is no cluster name"):
+    with pytest.raises(UsageError, match="invalid cluster name"):
         config.check_name(name)
 
 

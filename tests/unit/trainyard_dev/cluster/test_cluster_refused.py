@@ -18,7 +18,7 @@ from trainyard_dev.gpu import detect
 def test_a_bad_cluster_name(machine: Machine, trainyard: Call) -> None:
     ended = trainyard(*UP, "--name", "Bad_Name")
     assert ended.code == 2
-    assert ended.error() == "`Bad_Name` is no cluster name. use 1 to 40 lower-case letters, digits and inner hyphens."
+    assert ended.error() == "invalid cluster name: `Bad_Name`. use 1 to 40 lower-case letters, digits, inner hyphens."
     assert machine.state() == []
 
 

@@ -219,7 +219,7 @@ def test_a_prefix_is_no_url(prefix: str) -> None:
 
 def test_something_else_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_text("no tar")
-    with pytest.raises(TrainyardError, match="this is no archive of `trainyard images save`"):
+    with pytest.raises(TrainyardError, match="not an archive of `trainyard images save`"):
         crane.load(tmp_path / "x.tar", "registry.example.org")
 
 
@@ -249,5 +249,5 @@ def test_references(ref: str) -> None:
 
 @pytest.mark.parametrize("ref", ["demo:1", "docker.io/trainyard/demo"])
 def test_a_reference_without_host_or_tag_is_refused(ref: str) -> None:
-    with pytest.raises(TrainyardError, match="is no full image reference"):
+    with pytest.raises(TrainyardError, match="is not a full image reference"):
         crane.Item(ref, ref)

@@ -63,7 +63,7 @@ def test_a_tag_that_is_gone_is_told(tree: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("  etcd: {by", "  other: {by", "published has no etcd"),
-    ("  etcd: {by", "  ours: {by", "published.ours is no image of upstream's"),
+    ("  etcd: {by", "  ours: {by", "published.ours is not an image of upstream's"),
     ("x-slim'", "y-slim'", "published.base-image has the digest of x-slim"),
     ("unproved", "sha256:1", "published.etcd has the digest `sha256:1`"),
     ("etcd: {by: 'https://file'", "etcd: {by: somewhere", "published.etcd names no file"),

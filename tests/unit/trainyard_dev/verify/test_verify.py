@@ -126,13 +126,13 @@ CHANGES = [
     ("requirements.lock", "kfp-kubernetes==2.0\n", "",
      "requirements.lock: Kfp_Kubernetes is absent. pyproject.toml allows <2.1,>=2.0: make both alike."),
     ("requirements.lock", "extra==1.0", "extra~=1.0",
-     "requirements.lock:5: `extra~=1.0` is no exact pin. write NAME==VERSION."),
+     "requirements.lock:5: `extra~=1.0` is not an exact pin. write NAME==VERSION."),
     ("requirements.lock", "extra==1.0", "extra==1.1",
      "requirements.lock: extra 1.1 is pinned, 1.0 is installed. run the command by bin/trainyard."),
     ("requirements.lock", "extra==1.0", "extra==1.0\nmore==1.0",
      "requirements.lock: more 1.0 is pinned, absent is installed. run the command by bin/trainyard."),
     ("images/b/requirements.txt", "numpy==1.26", "numpy",
-     "images/b/requirements.txt:4: `numpy --hash=sha256:1` is no exact pin. write NAME==VERSION with its hash."),
+     "images/b/requirements.txt:4: `numpy --hash=sha256:1` is not an exact pin. write NAME==VERSION with its hash."),
     ("images/b/requirements.txt", "minio==7.2", "minio==7.1",
      "images/b/requirements.txt: minio is 7.1, due is 7.2. run `bin/trainyard versions wheels`."),
     ("images/b/requirements.txt", "minio==7.2", "Mini_O==7.2",
@@ -142,7 +142,7 @@ CHANGES = [
     ("images/requirements.yaml", "[numpy]", "[numpy, other]",
      "images/requirements.yaml: other of b has no version. add it under `versions`."),
     ("images/requirements.yaml", "1.26", "1.24",
-     "images/requirements.yaml: numpy 1.24 of b is no exception. take it out."),
+     "images/requirements.yaml: numpy 1.24 of b is not an exception. take it out."),
     ("images/requirements.yaml", "{numpy: 1.26}", "{numpy: 1.26, click: 8.0}",
      "images/requirements.yaml: b has no click to make an exception of. take it out."),
     ("images/requirements.yaml", "minio: 7.2,", "minio: 7.2, click: 8.1,",
@@ -239,7 +239,7 @@ def test_the_command_lists_everything_at_once(
     monkeypatch.setattr(verify, "ROOT", tree)
     assert trainyard("verify").out == (
         "every copy of a pin agrees with versions.yaml, and every generated file is up to date\n"
-        "files were not counted: this is no checkout of git\n"
+        "files were not counted: this is not a git checkout\n"
     )
     change(tree, "pyproject.toml", '"0.1.0"', '"0.1.1"')
     change(tree, "versions.yaml", "gitVersion: v1.34.2", "gitVersion: v1.34.1")

@@ -107,7 +107,7 @@ def test_a_compiled_pipeline_is_typed_and_knows_its_lines() -> None:
         ("      container:", "      contained:", 46, "ExecutorSpec has no field contained"),
         ("cachingOptions: {enableCache: true}", "cachingOptions: {enableCache: true}\n        cachingOptions: {}", 11,
          "the key cachingOptions is written twice, first on line 10"),
-        ("dependentTasks: [first]", "dependentTasks: [first", 19, "this is no YAML"),
+        ("dependentTasks: [first]", "dependentTasks: [first", 19, "not YAML"),
         ("components:", "root: {}\ncomponents:", 32, "the key root is written twice"),
     ],
 )  # fmt: skip
@@ -124,13 +124,13 @@ def test_an_error_is_named_with_its_line(old: str, new: str, where: int, what: s
     [
         ("", "there is no pipeline in this file"),
         ("[1, 2]", "a compiled pipeline is a mapping"),
-        ("a: 1", "this is no compiled pipeline"),
+        ("a: 1", "not a compiled pipeline"),
         ("apiVersion: v1\nkind: Pod", "this is a Pod, no compiled pipeline"),
         ("name: x\nimplementation: {}", "a component in the format of kfp 1"),
         ("pipelineInfo: {name: a}\nroot: 3", "root"),
         ("pipelineInfo: {name: a}", "the pipeline has no root"),
-        ("a: &a [*a", "this is no YAML"),
-        ("\x00", "this is no YAML"),
+        ("a: &a [*a", "not YAML"),
+        ("\x00", "not YAML"),
     ],
 )
 def test_what_is_no_pipeline_is_refused(text: str, what: str) -> None:

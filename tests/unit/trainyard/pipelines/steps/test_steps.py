@@ -118,7 +118,7 @@ def test_what_contradicts_itself_is_reported(given: dict[str, Any], words: str) 
 def test_outside_a_pipeline_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ENV:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SystemExit, match="this is no step of a pipeline"):
+    with pytest.raises(SystemExit, match="this is not a step of a pipeline"):
         steps.train("pytorch", GIVEN)
 
 

@@ -60,17 +60,17 @@ def test_values_of_the_step_are_put_in_with_their_types() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"manifest": {"kind": "Job"}}, "manifest is no object of Kubernetes. give one object, with apiVersion"),
-        ({"manifest": [RAY]}, "manifest is no object"),
+        ({"manifest": {"kind": "Job"}}, "manifest is not a Kubernetes object. give one object, with apiVersion"),
+        ({"manifest": [RAY]}, "manifest is not a"),
         ({"manifest": {"apiVersion": "v1", "kind": "List", "items": []}}, "manifest is a List"),
         (
             {"manifest": {**RAY, "metadata": {"namespace": "speech"}}},
             "manifest names the namespace speech, and the run is in vision. leave out its metadata.namespace",
         ),
         ({"success_condition": "status.phase =="}, "success_condition: 'status.phase ==' can't be read"),
-        ({"failure_condition": "status.n > x"}, "failure_condition: 'x' is no number"),
+        ({"failure_condition": "status.n > x"}, "failure_condition: invalid number: 'x'"),
         ({"manifest": {**RAY, "spec": "{n:json}"}, "settings": {"n": "two"}}, "n is 'two', which is no JSON"),
-        ({"timeout": "soon"}, "'soon' is no length of time"),
+        ({"timeout": "soon"}, "invalid duration: 'soon'"),
     ],
 )
 def test_what_can_not_be_made_is_said(given: dict[str, Any], words: str) -> None:
@@ -179,7 +179,7 @@ def test_it_does_not_hold(condition: str) -> None:
         ("status.phase ==", "until: 'status.phase ==' can't be read. write path == value"),
         ("status.phase == Running && status.ready", "can't be read"),
         ("status.phase = Done, == x", "until: '== x' can't be read"),
-        ("status.ready > many", "until: 'many' is no number. compare status.ready with one, or by ==."),
+        ("status.ready > many", "until: invalid number: 'many'. compare status.ready with one, or by ==."),
         ("status.phase in Succeeded", "can't be read"),
     ],
 )

@@ -205,7 +205,7 @@ def test_what_has_no_text_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "model.yaml"
     file.write_bytes(b"\xff\xfe\x00model")
     (finding,) = check(file, site())
-    assert (finding.code, finding.reason) == ("TY101", "the file is no text")
+    assert (finding.code, finding.reason) == ("TY101", "the file is not text")
 
 
 def test_advice_about_steps_is_no_refusal_where_the_rule_is_enforced() -> None:

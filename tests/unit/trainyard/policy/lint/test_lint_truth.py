@@ -72,7 +72,7 @@ def test_a_config_map_is_a_members() -> None:
     assert lint.manifest(made, site()) == []
 
 
-@pytest.mark.parametrize(("chosen", "says"), [("vision", "the team is vision"), ("", "is no team's")])
+@pytest.mark.parametrize(("chosen", "says"), [("vision", "the team is vision"), ("", "no team has the namespace")])
 def test_an_object_of_another_namespace(chosen: str, says: str) -> None:
     text = VCJOB.replace("{name: digits}", "{name: digits, namespace: kubeflow}")
     found = check_text(text, "job.yaml", lint.site(TEAMS, chosen))

@@ -155,7 +155,7 @@ def test_pipelines_compile_and_are_clean_to_lint(run: Run, framework: str, tmp_p
         ([*JOB, "--requirements", "source.txt", "--", "a"], "source.txt:1: -e . would install a source folder"),
         ([*JOB, "--requirements", "long.txt", "--", "a"], "long.txt: the requirements have more than 60000 characters"),
         (["job", "x", "--kubeconfig", "none", "--", "a"], "without a cluster: --contract FILE and -n TEAM"),
-        (["queue", "x", "--deserved", "gpu=8"], "gpu is no resource. GPUs are nvidia.com/gpu"),
+        (["queue", "x", "--deserved", "gpu=8"], "invalid resource: gpu. GPUs are nvidia.com/gpu"),
         (["job", "x", "-n", "none", "--contract", "values.yaml", "--", "a"], "has no team none; its teams: speech"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_word_of_python_is_no_pipeline() -> None:
 
 
 def test_anything_else_than_a_map_is_no_values(tmp_path: Path) -> None:
-    for text, says in (("- a", "these are no values"), ("a: [", "this is no YAML")):
+    for text, says in (("- a", "not values"), ("a: [", "not YAML")):
         (tmp_path / "v.yaml").write_text(text)
         with pytest.raises(UsageError, match=says):
             values.read(tmp_path / "v.yaml")

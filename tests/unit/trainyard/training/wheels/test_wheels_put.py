@@ -50,5 +50,5 @@ def test_a_folder_without_wheels_and_a_bad_name_are_said(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="the folder holds no wheel"):
         collect.folder(tmp_path, tags.PYTHON)
     (tmp_path / "thing.whl").write_bytes(b"")
-    with pytest.raises(UsageError, match="that is no name of a wheel"):
+    with pytest.raises(UsageError, match="not the name of a wheel"):
         collect.folder(tmp_path, tags.PYTHON)
