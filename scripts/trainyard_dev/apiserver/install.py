@@ -112,7 +112,7 @@ def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:
         answer = server.apply(obj)
         if not answer.ok:
             name = f"{obj['kind']} {obj['metadata']['name']}"
-            raise TrainyardError(f"the API server refused {name}: {answer.message}", hint="hint the chart")
+            raise TrainyardError(f"the API server refused {name}: {answer.message}", hint="correct the chart")
 
 
 def _by_setup(objects: Objects) -> Objects:

@@ -79,7 +79,7 @@ def through_hera(workflow: Object, file: str = "") -> Object:
         first = error.errors()[0]
         place = ".".join(_place(workflow, first["loc"]))
         raise UsageError(
-            f"{place}: {first['msg']}, it is {first['input']!r}", where=file, hint="hint that setting"
+            f"{place}: {first['msg']}, it is {first['input']!r}", where=file, hint="correct that setting"
         ) from None
     return json.loads(model.model_dump_json(exclude_none=True, by_alias=True, exclude_unset=True))
 
