@@ -53,7 +53,7 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
     try:
         wish = Wish.of({**given, "manifest": wanted, "keep": known.get("keep")}, _run(wanted, task, report.site))
     except TrainyardError as error:
-        unnamed = "timeout" if "length of time" in error.what else "manifest"
+        unnamed = "timeout" if "duration" in error.what else "manifest"
         at = next((name for name in ARGUMENTS if name in error.what), unnamed)
         report.add("TY104", line(at), error.what, error.hint, task=task.name, at=at)
         return

@@ -19,7 +19,7 @@ def test_lengths_of_time_and_amounts() -> None:
     assert [seconds(text) for text in ("90m", "1d12h", "45", 30)] == [5400, 129600, 45, 30]
     assert [amount_of(text) for text in ("500m", "2", "4Gi", "1.5k", "x")] == [0.5, 2, 4 * 1024**3, 1500, 0]
     for text in ("", "soon", "0", "5x"):
-        with pytest.raises(UsageError, match="no length of time"):
+        with pytest.raises(UsageError, match="invalid duration"):
             seconds(text)
 
 

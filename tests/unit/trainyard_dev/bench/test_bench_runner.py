@@ -141,7 +141,7 @@ def test_a_result_that_no_file_can_hold_is_a_failure(
     run: Callable[..., runner.Outcome], fake_bench: SimpleNamespace, tmp_path: Path
 ) -> None:
     fake_bench.measure = lambda run, harness: {"used": float("inf")}
-    assert "no plain number" in run([RUN]).failed[RUN.id]
+    assert "not a plain number" in run([RUN]).failed[RUN.id]
     assert not (tmp_path / "bench/runs").exists()
 
 

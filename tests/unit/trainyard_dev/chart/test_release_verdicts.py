@@ -40,7 +40,7 @@ def test_ranges(version: str, wanted: str, due: bool) -> None:
 
 
 def test_a_range_that_can_t_be_read_is_named() -> None:
-    with pytest.raises(TrainyardError, match=r"'~1\.2' is no range"):
+    with pytest.raises(TrainyardError, match=r"'~1\.2' is not a range"):
         verdicts.within("1.2", "~1.2")
 
 

@@ -81,7 +81,7 @@ def test_faults_are_lines_and_heal_removes_them(node: Path) -> None:
 
 
 def test_faults_need_a_driver_root_and_a_gpu(tmp_path: Path, node: Path) -> None:
-    with pytest.raises(TrainyardError, match="no driver root"):
+    with pytest.raises(TrainyardError, match="not a driver root"):
         mock.lose(tmp_path / "nowhere", 0)
     with pytest.raises(UsageError, match="no mock GPU 16"):
         mock.lose(node, 16)

@@ -188,7 +188,7 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
-        ("x = (", 1, "no valid Python"),
+        ("x = (", 1, "invalid Python"),
         ("import os\nimport no_such_module_here", 2, "the module no_such_module_here is not installed"),
         (SOURCE.replace("step(x=x)", "step(y=x)"), 9, "unexpected keyword argument"),
         (SOURCE.replace("step(x=x)", "step(x=str)"), 9, "TypeError|ValueError"),

@@ -112,7 +112,7 @@ RAY = {"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {}}
         ({**MAP, "kind": "Secret"}, "", "TY110", "manifest.kind", "may not create a Secret"),
         (RAY, "", "TY106", "manifest.kind", "no kind RayJob"),
         ({"kind": "Job"}, "", "TY104", "manifest", "is not a Kubernetes object"),
-        (VCJOB, 'timeout="soon"', "TY104", "timeout", "no length of time"),
+        (VCJOB, 'timeout="soon"', "TY104", "timeout", "invalid duration"),
         (VCJOB, 'success_condition="status.succeeded >"', "TY104", "success_condition", "success_condition"),
     ],
 )

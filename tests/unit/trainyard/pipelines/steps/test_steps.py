@@ -106,7 +106,7 @@ def test_spec_carries_all_that_a_component_takes() -> None:
         ({"command": ["a", "{data}"]}, "the step has no `data`"),
         ({"arguments": "'open"}, "can't be split into words"),
         ({"mounts": ["workspace"]}, "a mount is 'workspace'"),
-        ({"deadline": "soon"}, "no length of time"),
+        ({"deadline": "soon"}, "invalid duration"),
         ({"nodes": 0}, "a job needs a node"),
     ],
 )
