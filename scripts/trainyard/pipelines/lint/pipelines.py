@@ -161,8 +161,9 @@ def _settings(site: Site) -> translate.Settings:
     if team.name in contract.teams:
         return translate.Settings.of(contract, team.name)
     queue = contract.default_queue if contract.default_queue in team.queues else team.queues[0]
-    images = {f"{kind}_image": contract.images[name] for kind, name in (("step", "argoexec"), ("platform", "platform"))}
-    return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=contract.pools, **images)
+    step, platform = (contract.images[name] for name in ("argoexec", "platform"))
+    own = {"queue": queue, "step_image": step, "platform_image": platform}
+    return translate.Settings(team=ANY, scheduler=contract.scheduler, pools=contract.pools, **own)
 
 
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:

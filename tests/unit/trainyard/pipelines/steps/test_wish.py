@@ -61,7 +61,7 @@ def test_values_of_the_step_are_put_in_with_their_types() -> None:
     ("given", "words"),
     [
         ({"manifest": {"kind": "Job"}}, "manifest is not a Kubernetes object. give one object, with apiVersion"),
-        ({"manifest": [RAY]}, "manifest is not a"),
+        ({"manifest": [RAY]}, "manifest is not a Kubernetes object"),
         ({"manifest": {"apiVersion": "v1", "kind": "List", "items": []}}, "manifest is a List"),
         (
             {"manifest": {**RAY, "metadata": {"namespace": "speech"}}},

@@ -49,7 +49,7 @@ CASES = [
      "TY105", "withParm", "no field withParm"),
     ("packages of Debian", WORKFLOW, STEP, "[sh, -c, apt-get -y install x]", "TY302", "apt-get", "packages"),
     *(
-        (f"packages: {command}", WORKFLOW, STEP, command, "TY302", "command", "packages")
+        (f"packages: {command}", WORKFLOW, STEP, command, "TY302", command, "packages")
         for command in (
             "[sh, -c, apk add git]",
             "[sh, -c, apt-get -o Retries=3 install x]",

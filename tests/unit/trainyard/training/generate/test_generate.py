@@ -172,7 +172,7 @@ def test_a_word_of_python_is_no_pipeline() -> None:
 
 
 def test_anything_else_than_a_map_is_no_values(tmp_path: Path) -> None:
-    for text, says in (("- a", "not values"), ("a: [", "not YAML")):
+    for text, says in (("- a", "not values of the chart"), ("a: [", "not YAML")):
         (tmp_path / "v.yaml").write_text(text)
         with pytest.raises(UsageError, match=says):
             values.read(tmp_path / "v.yaml")
