@@ -183,7 +183,7 @@ def _refuse_unknown(ctx: Context, component: Component, executor: Executor) -> N
         raise ctx.refuse("dsl.TaskConfig", component, hint="give the component its settings as parameters")
     if not executor.image:
         raise ctx.refuse("no image", component, hint="give one with base_image")
-    if not executor.command:
+    if not executor.command and (not executor.args or executor.args[0].startswith("-")):
         raise ctx.refuse("a container without a command", component, hint="write the image's own as command=[…]")
     if "{{" in executor.image:
         raise ctx.refuse("an image that is a parameter", component, hint="write the image")

@@ -54,6 +54,7 @@ def test_an_unknown_condition_is_refused(tmp_path: Path) -> None:
         ),
         ("executorLabel: exec-step", "executorLabel: exec-gone", "uses the executor exec-gone, which isn't there"),
         ("image: example.org/step:1", "image: '{{$.inputs.parameters[''word'']}}'", "an image that is a parameter"),
+        ("        command:\n", "        args:\n        - --size\n", "a container without a command"),
     ],
 )
 def test_what_dangles_is_refused_by_name(tmp_path: Path, old: str, new: str, what: str) -> None:
