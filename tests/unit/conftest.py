@@ -15,7 +15,7 @@ import pytest
 from local_server import Answers, serving
 
 import trainyard_dev  # noqa: F401  values become a contract by the pinned helm
-from trainyard_dev.e2e.tracking_server import Server
+from trainyard_dev.e2e.sites.tracking_server import Server
 
 if TYPE_CHECKING:
     from pretended_machine import Machine

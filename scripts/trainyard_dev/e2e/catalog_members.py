@@ -41,7 +41,7 @@ from trainyard_dev.e2e.entry import (
     each,
 )
 
-ARRIVAL_CODE = ("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/e2e/stand-in", "images/trainer",
+ARRIVAL_CODE = ("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/corpus/stand-in", "images/trainer",
                 "manifests/cluster")  # fmt: skip
 ELSEWHERE = tuple(f"elsewhere.{name}" for name in ("workflow", "component", "object", "object-refused"))
 
@@ -82,13 +82,13 @@ OPTIONS = (
           images=("dex", "pipeline"), long=True, login=True,
           inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
                   "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
-                  "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py")),
+                  "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py")),
     Entry(notebooks.IDS, notebooks.check, needs=(DATA,), locks=frozenset({PEOPLE, SERVING, APART}), shares=UPGRADE_USE,
           images=notebooks.IMAGES, long=True, login=True, parts=each(notebooks.IDS),
           inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
                   "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
-                  "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py",
-                  "scripts/trainyard_dev/e2e/notebook_page.py", "scripts/trainyard_dev/e2e/notebook_site.py")),
+                  "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py",
+                  "scripts/trainyard_dev/e2e/sites/notebook_page.py", "scripts/trainyard_dev/e2e/sites/notebooks.py")),
 )  # fmt: skip
 
 ENTRIES = (
@@ -120,7 +120,7 @@ ENTRIES = (
           inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
                   "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
                   "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
-                  "scripts/trainyard_dev/e2e/tracking_server.py")),
+                  "scripts/trainyard_dev/e2e/sites/tracking_server.py")),
 )  # fmt: skip
 
 # It waits until nobody upgrades.

@@ -20,7 +20,7 @@ from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
-from trainyard_dev.e2e import stand_in
+from trainyard_dev.corpus import stand_in
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import had
 

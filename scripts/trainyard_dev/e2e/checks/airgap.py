@@ -16,12 +16,13 @@ import yaml
 
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
-from trainyard_dev.e2e import egress, jobs
+from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks import monitoring, options_kept
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, values
+from trainyard_dev.e2e.sites import egress
 from trainyard_dev.images import crane, registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load

@@ -11,14 +11,15 @@ from typing import Any
 
 from trainyard.names import GPU
 from trainyard_dev.cluster.nodes import mock_gpu_folder
-from trainyard_dev.e2e import alert_receiver, options, panel_data, releases, runs
+from trainyard_dev.e2e import options, panel_data, releases, runs
 from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import layer
+from trainyard_dev.e2e.sites import alert_receiver
+from trainyard_dev.e2e.sites.listening import Listener
 from trainyard_dev.gpu import mock
 from trainyard_dev.monitoring import panels, rules
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.e2e import plain, stand_in
+from trainyard_dev.e2e import plain
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import TENSORFLOW
 from trainyard_dev.e2e.plain import WAIT_S, Objects
 from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.sites import stand_in
 
 FOLDER = Path(__file__).parents[1] / "arrivals"
 TITLES = {

@@ -7,8 +7,8 @@ import time
 
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.guest import machine
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.sites.guest import machine
 
 CHECK, TITLE = "storage.kernel-nfs", "a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks"
 # Exports of the profile kind, for 127.0.0.1 alone: where a port-forward arrives.

@@ -27,10 +27,11 @@ from trainyard.pipelines.ir import load
 from trainyard.pipelines.ir.model import Pipeline
 from trainyard.pipelines.runs import end, nodes
 from trainyard_dev import campaigns
-from trainyard_dev.e2e import egress, runs, store
+from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.runs import Seen
+from trainyard_dev.e2e.sites import egress
 
 ID, TITLE = "pipelines.kfp-samples", "KFP's own compiled samples, as they stand, on nodes that are cut off"
 FOLDER, FILE = "KFP_SAMPLES", OUT / "kfp" / "samples.csv"

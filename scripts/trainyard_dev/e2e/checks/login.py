@@ -10,9 +10,9 @@ from typing import Any
 
 from trainyard_dev.e2e.checks import costs, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.login_person import Person
-from trainyard_dev.e2e.login_site import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, missing
 from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.sites.login import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, missing
+from trainyard_dev.e2e.sites.person import Person
 from trainyard_dev.report.photo import photo
 
 TITLES = {

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.login_person import Person
-from trainyard_dev.e2e.login_site import ADA, EVE, PREFIX, Site
 from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.sites.login import ADA, EVE, PREFIX, Site
+from trainyard_dev.e2e.sites.person import Person
 
 TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: nothing is had"
 SECRETS = ("trainyard-login", "trainyard-login-people", "trainyard-login-tls", "trainyard-notebooks-oidc")

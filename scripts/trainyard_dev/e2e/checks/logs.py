@@ -11,10 +11,11 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.kube.access import Access
 from trainyard.training import transfer
-from trainyard_dev.e2e import runs, stopped_node
+from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require, until
 from trainyard_dev.e2e.releases import RELEASE, changed
+from trainyard_dev.e2e.sites import stopped_node
 
 FOUND, STOPPED, NODE = IDS = ("seeing.logs", "seeing.logs-stopped", "seeing.logs-node")
 TITLES = {

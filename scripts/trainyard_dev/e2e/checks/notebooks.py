@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_dev import browser
-from trainyard_dev.e2e import asking, runs, served
+from trainyard_dev.e2e import asking, runs
 from trainyard_dev.e2e.checks import costs, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.checks.serving_access import drawn
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
-from trainyard_dev.e2e.login_site import ADA, PREFIX, TOKEN_S, missing
-from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import HUB, NOTEBOOK, SPACE, Site, site
 from trainyard_dev.e2e.recorder import had, patience, require
+from trainyard_dev.e2e.sites import served
+from trainyard_dev.e2e.sites.login import ADA, PREFIX, TOKEN_S, missing
+from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebooks import HUB, NOTEBOOK, SPACE, Site, site
 
 DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
 TITLES = {

@@ -10,9 +10,9 @@ from trainyard.names import GPU
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE
 from trainyard_dev.e2e.jobs import GROUP_API
-from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
 from trainyard_dev.e2e.recorder import require, until
+from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebooks import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
 
 GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
 UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"

@@ -9,11 +9,11 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.checks import policies
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
-from trainyard_dev.e2e.login_person import WRONG, fill_in
-from trainyard_dev.e2e.login_site import ADA, BOB, CID, PREFIX, TOKEN_S
-from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import NOTEBOOK, Site
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.sites.login import ADA, BOB, CID, PREFIX, TOKEN_S
+from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebooks import NOTEBOOK, Site
+from trainyard_dev.e2e.sites.person import WRONG, fill_in
 
 STRANGERS = "another team's member and a colleague get nothing of a notebook: page, token, command, Secret, home"
 LEFT = "who has left is refused by hub, notebook and API server, and the notebook ends"

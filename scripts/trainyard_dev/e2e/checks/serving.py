@@ -10,12 +10,13 @@ from typing import Any
 
 from trainyard.serving import rollout
 from trainyard_dev import browser
-from trainyard_dev.e2e import asking, options, runs, served
+from trainyard_dev.e2e import asking, options, runs
 from trainyard_dev.e2e.checks import costs, serving_access, serving_others, serving_scale
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed, layer
-from trainyard_dev.e2e.served import MODEL, NAME, PIPELINE, SMALL
+from trainyard_dev.e2e.sites import served
+from trainyard_dev.e2e.sites.served import MODEL, NAME, PIPELINE, SMALL
 
 TITLES = {
     "serving.answers": "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",

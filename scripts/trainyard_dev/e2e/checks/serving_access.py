@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_dev import browser
-from trainyard_dev.e2e import asking, runs, served
+from trainyard_dev.e2e import asking, runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, way
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.served import MODEL
+from trainyard_dev.e2e.sites import served
+from trainyard_dev.e2e.sites.served import MODEL
 from trainyard_dev.report.photo import photo
 
 ELSEWHERE = "shop"  # a namespace that is no team's; no policy of its own keeps its pods in

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.e2e import asking, runs, served
+from trainyard_dev.e2e import asking, runs
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, Context
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.sites import served
 
 ROW = [round(0.03 * at, 2) for at in range(8)]
 NEAR = 1e-4

@@ -6,13 +6,14 @@ import json
 import time
 from typing import Any
 
-from trainyard_dev.e2e import adapter, asking, served
+from trainyard_dev.e2e import asking
 from trainyard_dev.e2e.checks import metrics
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed
-from trainyard_dev.e2e.served import MODEL, NAME
+from trainyard_dev.e2e.sites import adapter, served
+from trainyard_dev.e2e.sites.served import MODEL, NAME
 
 MOST = 4
 UP_S, DOWN_S = 300.0, 420.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainyard_dev.e2e import runs, tracking_server
+from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
-from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed
+from trainyard_dev.e2e.sites import tracking_server
+from trainyard_dev.e2e.sites.listening import Listener
 
 ID = "seeing.mlflow"
 SERVER = Listener("mlflow", tracking_server.__file__, tracking_server.PORT)

@@ -15,10 +15,11 @@ from trainyard_dev import tools
 from trainyard_dev.corpus import picked
 from trainyard_dev.corpus.picked import Picked
 from trainyard_dev.corpus.sources import GROUPS
-from trainyard_dev.e2e import plain, stand_in
+from trainyard_dev.e2e import plain
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.sites import stand_in
 
 WORKFLOW = "workflow"
 OURS = "/trainyard/"

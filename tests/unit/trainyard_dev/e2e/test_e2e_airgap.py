@@ -12,10 +12,10 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import Dataset
-from trainyard_dev.e2e import egress
 from trainyard_dev.e2e.checks import airgap, rights
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import Recorder, require
+from trainyard_dev.e2e.sites import egress
 from trainyard_dev.engine import Engine
 
 LISTED = """\

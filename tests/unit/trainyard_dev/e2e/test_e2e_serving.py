@@ -5,8 +5,9 @@ from __future__ import annotations
 import yaml
 
 from trainyard.paths import ROOT
-from trainyard_dev.e2e import adapter, asking
+from trainyard_dev.e2e import asking
 from trainyard_dev.e2e.checks import serving, serving_scale
+from trainyard_dev.e2e.sites import adapter
 
 
 def test_the_adapter_gets_the_rules_of_the_documentation_which_name_what_the_chart_scales_by() -> None:

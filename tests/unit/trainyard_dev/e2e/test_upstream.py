@@ -21,9 +21,8 @@ from trainyard.policy import fill, lint
 from trainyard.policy.lint.finding import Severity
 from trainyard.policy.lint.report import site
 from trainyard_dev import tools
-from trainyard_dev.corpus import picked
+from trainyard_dev.corpus import picked, stand_in
 from trainyard_dev.corpus.sources import GROUPS
-from trainyard_dev.e2e import stand_in
 
 TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"
 PROGRAM = ROOT / stand_in.FOLDER / "program.py"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trainyard.pipelines.steps import cluster, component, results
-from trainyard_dev.e2e.tracking_server import Server
+from trainyard_dev.e2e.sites.tracking_server import Server
 
 ENV = {
     "TRAINYARD_RUN": "mnist-1", "TRAINYARD_RUN_UID": "u1", "TRAINYARD_TEAM": "vision",

@@ -10,7 +10,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.shell import CommandError, last_lines, run
-from trainyard_dev.e2e.guest import initramfs, packages
+from trainyard_dev.e2e.sites.guest import initramfs, packages
 
 QEMU = "qemu-system-x86_64"
 MEMORY = "256M"

@@ -11,9 +11,9 @@ from typing import Any
 from trainyard_dev import browser
 from trainyard_dev.cluster import login
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.login_site import ADA, BOB, Issuer
-from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.recorder import had, patience
+from trainyard_dev.e2e.sites.login import ADA, BOB, Issuer
+from trainyard_dev.e2e.sites.notebook_page import Desk
 
 SPACE = f"{SYSTEM}-notebooks"
 PORT = 30557  # of every node, where the hub is reached

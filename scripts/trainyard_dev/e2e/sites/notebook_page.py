@@ -11,8 +11,8 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.browser import Browser
-from trainyard_dev.e2e.login_person import fill_in
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.sites.person import fill_in
 from trainyard_dev.report.model import Picture
 from trainyard_dev.report.photo import photo
 

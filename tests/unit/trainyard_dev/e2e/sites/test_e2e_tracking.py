@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from trainyard_agent import run_metrics
-from trainyard_dev.e2e import tracking_server
 from trainyard_dev.e2e.checks import tracking as checked
 from trainyard_dev.e2e.recorder import CheckError
-from trainyard_dev.e2e.tracking_server import Server
+from trainyard_dev.e2e.sites import tracking_server
+from trainyard_dev.e2e.sites.tracking_server import Server
 
 LOSSES = "".join(json.dumps({"step": step, "loss": 1 / (step + 1)}) + "\n" for step in range(5))
 

@@ -21,8 +21,8 @@ from trainyard_dev.cluster import login
 from trainyard_dev.cluster.tokens import Forger
 from trainyard_dev.e2e import releases
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.login_person import Person
 from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.sites.person import Person
 
 PREFIX = "oidc:"
 ADA, BOB, CID, EVE = (f"{name}@example.org" for name in ("ada", "bob", "cid", "eve"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
-from trainyard_dev.e2e.guest.packages import Kernel
+from trainyard_dev.e2e.sites.guest.packages import Kernel
 
 HERE = Path(__file__).parent
 FOLDERS = ("a", "b", "bin", "c", "dev", "modules", "proc", "sys", "tmp")

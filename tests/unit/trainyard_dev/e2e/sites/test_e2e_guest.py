@@ -11,7 +11,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.checks import kernel_nfs
-from trainyard_dev.e2e.guest import initramfs, machine, packages
+from trainyard_dev.e2e.sites.guest import initramfs, machine, packages
 
 Program = Callable[[str, str], Path]
 

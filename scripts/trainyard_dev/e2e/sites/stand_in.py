@@ -1,0 +1,23 @@
+"""Makes and pushes a stand-in of upstream's images when a check asks."""
+
+from __future__ import annotations
+
+import threading
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.corpus.stand_in import image
+from trainyard_dev.e2e.context import Context
+from trainyard_dev.images import registry
+
+_ONE = threading.Lock()  # several checks ask for the same one
+
+
+def make(context: Context, trainer: str) -> None:
+    """Returns when the cluster's registry has it. TrainyardError where nothing makes images in this run."""
+    if context.supply is None:
+        raise TrainyardError("this run makes no images", where=image(trainer).ref, hint="run it by `make e2e`")
+    base = context.supply.base
+    context.await_images([trainer])
+    with _ONE:
+        if not registry.is_pushed(image(trainer), base):
+            registry.push(context.engine, image(trainer), base, registry.address(context.engine))
