@@ -8,6 +8,7 @@ import shlex
 import click
 import pytest
 
+from trainyard.components import registry
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
 from trainyard_dev.bench import serving, summary, tables
@@ -122,6 +123,18 @@ def test_every_page_is_linked_from_another() -> None:
     }
     for document in (ROOT / "docs").rglob("*.md"):
         assert document in linked, document.name
+
+
+def test_every_page_begins_with_what_its_reader_can_do() -> None:
+    for folder in ("docs", "docs/contributing"):
+        for page in (ROOT / folder).glob("*.md"):
+            assert re.match(r"# .+\n\nAfter this page you can ", page.read_text()), page.name
+
+
+def test_the_picture_has_the_components_of_the_registry() -> None:
+    boxes = r'<rect class="(core|option)"[^>]*>\s*<text class="part"[^>]*>([^<]+)<'
+    shown = {name: kind for kind, name in re.findall(boxes, (ROOT / "docs/architecture.svg").read_text())}
+    assert shown == {one.name: "option" if one.optional else "core" for one in registry.all_components()}
 
 
 def test_every_profile_is_described() -> None:
