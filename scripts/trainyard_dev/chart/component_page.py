@@ -13,9 +13,9 @@ PAGE = "docs/components.md"
 HEAD = """\
 # Components
 
-What the release consists of, written by `bin/trainyard versions sync` out of `components/`, one entry a component;
-`make verify` tells when the page is out of date. Values of each are in [values](values.md), moves between versions in
-[upgrades](upgrades.md), how to add one in [add a component](contributing/add-a-component.md).
+After this page you can name every part of the release, its version, its images and its far-reaching permissions.
+`bin/trainyard versions sync` writes it out of the components' entries. Values of each: [values](values.md); moves between versions:
+[upgrades](upgrades.md); how to add one: [add a component](contributing/add-a-component.md).
 """
 
 

@@ -25,9 +25,8 @@ SCHEMA = "../charts/trainyard/values.schema.yaml"
 HEAD = """\
 # Values
 
-Every value of the chart, written by `bin/trainyard chart values-reference` out of the schema and the defaults;
-`make verify` tells when the page is out of date. A key that is not here is refused by name. How the values belong
-together is described in [how it works](how-it-works.md); [profiles](profiles.md) has values for kinds of clusters.
+After this page you can set any value of the chart. `bin/trainyard chart values-reference` writes it out of the schema and the
+defaults. The chart refuses a key that is not here by name. [Profiles](profiles.md) have values for kinds of clusters.
 
 `[]` stands for each entry of a list, `<name>` for a key of your choice. A *required* value has no default, or none that
 may be left out of an entry.

@@ -14,9 +14,9 @@ PAGE = "docs/support.md"
 HEAD = """\
 # Support
 
-What is tested with what, when support of each part ends, and how fast fixes come. Written by `bin/trainyard versions
-sync` out of `versions.yaml`, `support.yaml` and `docs/support/matrix.json`, which `make matrix` writes; `make verify`
-reports a page that is out of date. Ends of support are those known on {day}; `make audit` reports what has ended since.
+After this page you can say which versions are tested together, when support of each part ends, and how fast fixes come.
+`bin/trainyard versions sync` writes it out of `versions.yaml`, `support.yaml` and `docs/support/matrix.json`, which `make matrix` writes.
+Ends of support are those known on {day}; `make audit` reports what has ended since.
 
 ## Kubernetes
 
