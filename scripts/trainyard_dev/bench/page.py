@@ -205,7 +205,7 @@ def _head(found: Summary) -> str:
     files = ", ".join(f"[{name}](benchmarks/{name}.csv)" for name in registry.BENCHES if found.of(name))
     return (
         "# Benchmarks\n\n"
-        "After this page you can compare our scheduling with others', on published traces and real schedulers, losses included.\n"
+        "After this page you can compare our scheduling with others' on published traces, losses included.\n"
         f"`bin/trainyard bench page` writes this page from the figures of {files}; don't edit it.\n"
         "Each row there says its versions, overlay, machine, commit and command.\n"
     )

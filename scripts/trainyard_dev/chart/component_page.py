@@ -14,8 +14,8 @@ HEAD = """\
 # Components
 
 After this page you can name every part of the release, its version, its images and its far-reaching permissions.
-`bin/trainyard versions sync` writes it out of the components' entries. Values of each: [values](values.md); moves between versions:
-[upgrades](upgrades.md); how to add one: [add a component](contributing/add-a-component.md).
+`bin/trainyard versions sync` writes it out of the components' entries. Values: [values](values.md); moves between
+versions: [upgrades](upgrades.md); how to add one: [add a component](contributing/add-a-component.md).
 """
 
 

@@ -25,8 +25,9 @@ SCHEMA = "../charts/trainyard/values.schema.yaml"
 HEAD = """\
 # Values
 
-After this page you can set any value of the chart. `bin/trainyard chart values-reference` writes it out of the schema and the
-defaults. The chart refuses a key that is not here by name. [Profiles](profiles.md) have values for kinds of clusters.
+After this page you can set any value of the chart. `bin/trainyard chart values-reference` writes it out of the schema
+and the defaults. The chart refuses a key that is not here by name. [Profiles](profiles.md) have values for kinds of
+clusters.
 
 `[]` stands for each entry of a list, `<name>` for a key of your choice. A *required* value has no default, or none that
 may be left out of an entry.

@@ -15,8 +15,8 @@ HEAD = """\
 # Support
 
 After this page you can say which versions are tested together, when support of each part ends, and how fast fixes come.
-`bin/trainyard versions sync` writes it out of `versions.yaml`, `support.yaml` and `docs/support/matrix.json`, which `make matrix` writes.
-Ends of support are those known on {day}; `make audit` reports what has ended since.
+`bin/trainyard versions sync` writes it out of `versions.yaml`, `support.yaml` and the results of `make matrix`,
+`docs/support/matrix.json`. Ends of support are those known on {day}; `make audit` reports what has ended since.
 
 ## Kubernetes
 
