@@ -137,6 +137,12 @@ def test_the_picture_has_the_components_of_the_registry() -> None:
     assert shown == {one.name: "option" if one.optional else "core" for one in registry.all_components()}
 
 
+@pytest.mark.parametrize("name", PRESENT)
+def test_imports_of_the_product_work(name: str) -> None:
+    for line in re.findall(r"^ {4}(from trainyard[\w.]* import [\w, ]+)$", TEXTS[name], re.M):
+        exec(line, {})
+
+
 def test_every_profile_is_described() -> None:
     for profile in (ROOT / "charts/trainyard/profiles").glob("*.yaml"):
         assert f"| `{profile.stem}` |" in TEXTS["README.md"]
