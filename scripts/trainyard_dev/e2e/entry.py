@@ -1,24 +1,29 @@
-"""One piece of an end-to-end run, and the names that pieces share: locks, images, what they concern."""
+"""One piece of an end-to-end run: `@check` beside the function that runs it, and the names that pieces share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from trainyard_dev.e2e.context import Context
 
-# What entries hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
+Run = TypeVar("Run", bound=Callable[[Context], object])
+
+# What checks hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
 GPUS = "gpus"  # every GPU of the cluster
-UPGRADES = "upgrades"  # shared by who upgrades the release by a layer of values: `releases.layer`
+# Shared by what upgrades the release by a layer of values: `releases.layer`. Held by what takes objects of the release
+# away for a while, or reads what an upgrade said.
+UPGRADES = "upgrades"
 PEOPLE, SERVING, MONITORING = "people", "serving", "monitoring"  # values of a layer: teams and log-in, options
 VOLUMES = "volumes"  # the teams' claims and what lies in them
 ALONE = "*"  # nothing else may run
 APART = "a cluster of its own"  # in a full run: there, nothing else may run
 
-GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
-UPGRADE_USE = frozenset({UPGRADES})
-# What takes objects of the release away for a while, or reads what an upgrade said: nobody may upgrade beside it.
-SETTLED = frozenset({UPGRADES})
+# The lowest rank starts first. Where none is given: what shares the GPUs, then what holds them all with the rest beside
+# it, then what keeps more of the others waiting.
+FIRST, WAITS, TRAINS, ON_GPUS, ANY, LATE = 0, 10, 20, 30, 50, 70
+BY_LOCK = {GPUS: 40, VOLUMES: 60, UPGRADES: 60, ALONE: 80}
 
 TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
 PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
@@ -34,7 +39,6 @@ PIPELINE_CODE = (
     "tools/step",
     "images/pipeline",
 )
-EXAMPLES_CODE = ("examples", "scripts/trainyard/training", "scripts/trainyard/kinds", "images/trainer-torch")
 RELEASE_CODE = (
     "scripts/trainyard/chart",
     "scripts/trainyard_agent",
@@ -53,17 +57,22 @@ class Entry:
         parts: groups of its ids that can be chosen apart; empty: all come together.
         main: those of its ids that belong to the main job (`make e2e` without FULL=1).
         needs: ids that must have passed before; they are chosen with it.
+        after: ids that come before where they are chosen too, whether they pass or not.
+        rank: who starts first where several could; what it needs or comes after has a lower one.
         images: of versions.yaml, by name; the entry waits for them.
         inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
             of them changed.
         long: it takes minutes with nothing beside it; CHANGED=1 leaves it to FULL=1 and says so.
         login: its cluster's API server takes tokens of an issuer; chosen with it, a new cluster is made so.
+        asked: a variable of the environment without which it isn't there: a campaign of its own.
     """
 
     ids: tuple[str, ...]
     run: Callable[[Context], object]
     main: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    rank: int = ANY
     locks: frozenset[str] = frozenset()
     shares: frozenset[str] = frozenset()
     images: tuple[str, ...] = ()
@@ -71,6 +80,7 @@ class Entry:
     parts: tuple[tuple[str, ...], ...] = ()
     long: bool = False
     login: bool = False
+    asked: str = ""
 
     def conflicts(self, other: Entry) -> bool:
         """Whether the two may not run at the same time."""
@@ -81,6 +91,31 @@ class Entry:
         return bool(self.locks & (other.locks | other.shares) or other.locks & self.shares)
 
 
-def each(ids: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Every id can be chosen alone."""
-    return tuple((check_id,) for check_id in ids)
+REGISTERED: list[Entry] = []  # what `check` has decorated so far; `catalog.ENTRIES` has them all, in their order
+
+
+def check(
+    *ids: str,
+    main: bool | tuple[str, ...] = False,
+    each: bool = False,
+    locks: Set[str] = frozenset(),
+    shares: Set[str] = frozenset(),
+    **more: Any,
+) -> Callable[[Run], Run]:
+    """Makes a function of a module in `checks/` a check that reports these ids; `more` are fields of Entry.
+
+    Args:
+        main: the ids of the main job; True: all.
+        each: every id can be chosen alone.
+    """
+    if each:
+        more["parts"] = tuple((check_id,) for check_id in ids)
+    usual = ON_GPUS if GPUS in shares else ANY
+    more.setdefault("rank", max((BY_LOCK.get(lock, usual) for lock in locks), default=usual))
+
+    def register(run: Run) -> Run:
+        chosen = main if isinstance(main, tuple) else ids if main else ()
+        REGISTERED.append(Entry(ids, run, chosen, locks=frozenset(locks), shares=frozenset(shares), **more))
+        return run
+
+    return register

@@ -9,7 +9,7 @@ from trainyard_dev.cluster.nodes import forget_stale
 from trainyard_dev.e2e import install, schedule, second, selection
 from trainyard_dev.e2e.checks import nodes
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import APART, GPU_USE, Entry
+from trainyard_dev.e2e.entry import APART, GPUS, Entry
 from trainyard_dev.images import registry
 
 
@@ -52,8 +52,8 @@ def _late(context: Context) -> None:
 
 # Of every new cluster, beside the first of the chosen checks that need no GPU.
 FIRST = (
-    Entry(("nodes.late-gpu-node",), _late, locks=GPU_USE),
-    Entry(("nodes.gpu-node",), nodes.prepared, locks=GPU_USE),
+    Entry(("nodes.late-gpu-node",), _late, locks=frozenset({GPUS})),
+    Entry(("nodes.gpu-node",), nodes.prepared, locks=frozenset({GPUS})),
     Entry(("install.helm-test",), install.self_test),
 )
 

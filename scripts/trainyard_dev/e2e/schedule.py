@@ -28,7 +28,7 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
                 running[pool.submit(_run, entry, context)] = entry
             if not running and left and left == waiting:
                 ids = ", ".join(one for entry in left for one in entry.ids[:1])
-                raise TrainyardError(f"nothing that {ids} need is left to run", where="e2e/catalog.py")
+                raise TrainyardError(f"nothing that {ids} need is left to run", where="e2e/checks")
             waiting = [entry for entry in left if entry not in running.values()]
             if not running:
                 continue

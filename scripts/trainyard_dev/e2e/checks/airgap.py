@@ -14,12 +14,12 @@ from typing import Any
 
 import yaml
 
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
-from trainyard_dev.e2e import jobs
-from trainyard_dev.e2e.checks import monitoring, options_kept
+from trainyard_dev.e2e import jobs, options
+from trainyard_dev.e2e.checks import monitoring, options_kept, uninstall
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, APART, DATA, KFP_IMAGES, RELEASE_CODE, TORCH, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, values
 from trainyard_dev.e2e.sites import egress
@@ -30,17 +30,43 @@ from trainyard_dev.versions import load
 # What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
-INSTALL = "one helm upgrade from a mirror, with all options, the store with TLS"
-TRAIN = "a training job from the mirror, without a way out"
+TITLES = {
+    "airgap.denied": "nodes and pods reach the cluster and its registry, and nothing else",
+    "airgap.install": "one helm upgrade from a mirror, with all options, the store with TLS",
+    "airgap.train": "a training job from the mirror, without a way out",
+}
 SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has taken
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
+
+
+@check(*TITLES, *uninstall.TITLES, parts=(tuple(TITLES), tuple(uninstall.TITLES)), needs=(DATA,),
+       after=("rights.no-forbidden",), locks={ALONE, APART},
+       images=(TORCH, *options.IMAGES, *options.OFFERED, *KFP_IMAGES, "dex", "notebook-hub", "notebook"),
+       inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login", "charts/notebooks", "charts/serving"),
+)  # fmt: skip
+def without_egress(context: Context) -> None:
+    """The nodes are cut off: moved to a mirror, trained, uninstalled, installed from the mirror, purged."""
+    cut = any(map(context.wants, TITLES))
+    if cut:
+        deny_egress(context)
+    try:
+        if cut:
+            installed(context)
+        if any(map(context.wants, uninstall.TITLES)):
+            uninstall.uninstalled(context)
+    finally:
+        if cut:
+            allow_egress(context)
 
 
 def deny_egress(context: Context) -> None:
     """Cuts every node off, and proves it by a listener that nodes and pods reach before and not after."""
     nodes = [node.name for node in context.nodes]
-    title = "nodes and pods reach the cluster and its registry, and nothing else"
-    with context.recorder.check("airgap.denied", title) as figures, _listener() as port, _probe(context):
+    with (
+        context.recorder.check("airgap.denied", TITLES["airgap.denied"]) as figures,
+        _listener() as port,
+        _probe(context),
+    ):
         outside = (egress.gateway(context.engine), port)
         figures["before"] = _reached(context, nodes, outside)
         require(set(figures["before"].values()) == {"open"}, f"the listener isn't reached before: {figures['before']}")
@@ -68,15 +94,14 @@ def _values(context: Context) -> Iterator[list[Path]]:
         yield files
 
 
-def installed(context: Context, dataset: Dataset) -> None:
+def installed(context: Context) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
-    titles = {"airgap.install": INSTALL, "airgap.train": TRAIN}
     if context.recorder.failed("airgap.denied"):
-        context.recorder.skip_all(titles, "the nodes weren't cut off")
+        context.recorder.skip_all(dict(list(TITLES.items())[1:]), "the nodes weren't cut off")
         return
     nodes = [node.name for node in context.nodes]
     since = int(time.time())
-    with context.recorder.check("airgap.install", titles["airgap.install"]) as figures:
+    with context.recorder.check("airgap.install", TITLES["airgap.install"]) as figures:
         figures["images"] = _mirror(context)
         before = egress.dropped(context.engine, nodes)["web"]
         with _values(context) as files:
@@ -90,10 +115,10 @@ def installed(context: Context, dataset: Dataset) -> None:
             figures["lines_kept"] = monitoring.number(port, SENT)
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):
-        context.recorder.skip("airgap.train", TRAIN, "the installation failed")
+        context.recorder.skip("airgap.train", TITLES["airgap.train"], "the installation failed")
         return
-    with context.recorder.check("airgap.train", TRAIN) as figures:
-        job = from_mirror(manifest(KINDS[0], dataset))
+    with context.recorder.check("airgap.train", TITLES["airgap.train"]) as figures:
+        job = from_mirror(manifest(KINDS[0], context.dataset))
         try:
             trace = jobs.follow(context, job, NAMESPACE, "airgap.train", TIMEOUT_S)
             used = {image for pod in trace.pods.values() for image in images_of(pod)}

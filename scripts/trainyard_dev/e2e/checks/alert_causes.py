@@ -60,7 +60,7 @@ def bounds(etcd_bytes: int) -> dict[str, dict[str, Any]]:
 @contextmanager
 def waiting_gang(context: Context) -> Iterator[None]:
     """A gang of one GPU more than there is, in the queue of one team; it waits, and its queue is below its share."""
-    job = gang.too_large(context, context.dataset)
+    job = gang.too_large(context)
     context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
     try:
         yield

@@ -16,6 +16,7 @@ from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import ALONE, DATA, PIPELINE_IMAGES, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import layer
 from trainyard_dev.e2e.sites import alert_receiver
@@ -35,6 +36,10 @@ SHARE = {"cpu": "1", "memory": "2Gi", GPU: "4"}
 BUSY, USED_MIB = 80, 8192
 
 
+# Stops a kubelet, breaks a GPU, scales a controller away.
+@check(ALERTS, PANELS, needs=(DATA,), after=("pipelines.outages",), locks={ALONE}, long=True,
+       images=(*options.IMAGES, *PIPELINE_IMAGES),
+       inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent"))  # fmt: skip
 def seen(context: Context) -> None:
     """Both, on one release with monitoring and bounds of seconds; then off again."""
     try:

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from trainyard_dev.e2e import plain
-from trainyard_dev.e2e.checks import computed
+from trainyard_dev.e2e.checks import computed, upstream
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.entry import TENSORFLOW
+from trainyard_dev.e2e.entry import GPUS, TENSORFLOW, TORCH, VOLUMES, check
 from trainyard_dev.e2e.plain import WAIT_S, Objects
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.sites import stand_in
@@ -27,6 +27,8 @@ TITLES = {
 }
 
 
+@check(*TITLES, each=True, shares={GPUS, VOLUMES}, images=(TORCH, TENSORFLOW, "pipeline", "argoexec"),
+       inputs=(*upstream.CODE, "scripts/trainyard_dev/e2e/arrivals"))  # fmt: skip
 def arrive(context: Context) -> None:
     """Each manifest in turn; what it made is removed, also after a failure."""
     runs: dict[str, Callable[[Context, Objects, dict[str, Any]], None]] = {

@@ -14,15 +14,19 @@ from typing import Any
 from trainyard.names import GPU
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, OTHER, SYSTEM, Context, member
+from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.versions import load
 
+POLICY, POD_SECURITY, RBAC = "admission policy", "Pod Security", "RBAC"
 GUARDS = {
-    "ValidatingAdmissionPolicy": "admission policy",
-    "violates PodSecurity": "Pod Security",
+    "ValidatingAdmissionPolicy": POLICY,
+    "violates PodSecurity": POD_SECURITY,
     "exceeded quota": "quota",
-    "cannot ": "RBAC",
+    "cannot ": RBAC,
 }
+Change = Callable[[dict[str, Any]], object]
+Parts = tuple[str, tuple[str, ...], str, tuple[str, ...], tuple[dict[str, Any], ...]]  # of an Attempt, behind its id
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,7 @@ class Attempt:
     objects: tuple[dict[str, Any], ...] = field(default=())
 
 
-def pod(
-    context: Context, name: str, change: Callable[[dict[str, Any]], object] = lambda pod: None, queue: str | None = None
-) -> dict[str, Any]:
+def pod(context: Context, name: str, change: Change = lambda pod: None, queue: str | None = None) -> dict[str, Any]:
     """A pod that every policy allows, with a GPU where a queue is named; then changed."""
     made = context.pod(f"attack-{name}", "true", queue=queue)
     change(made)
@@ -67,96 +69,113 @@ def group(queue: str) -> dict[str, Any]:
     return kind | {"metadata": {"name": "attack-group"}, "spec": {"queue": queue, "minMember": 1}}
 
 
+def _spec(**values: Any) -> Change:
+    return lambda made: made["spec"].update(values)
+
+
+def _first(**values: Any) -> Change:
+    return lambda made: made["spec"]["containers"][0].update(values)
+
+
+def _priority(context: Context) -> str:
+    """The class that the team doesn't have."""
+    return max(context.contract["priorityClasses"], key=lambda one: one["value"])["name"]
+
+
+def _most(context: Context) -> int:
+    """GPUs that the team may have in one job."""
+    return int(next(team for team in context.contract["teams"] if team["name"] == OTHER)["maxGpusPerJob"])
+
+
+def _apply(tried: str, guard: str, says: tuple[str, ...], *objects: dict[str, Any]) -> Parts:
+    return tried, ("create", "-f", "-"), guard, says, objects
+
+
+def _ask(tried: str, *args: str) -> Parts:
+    return tried, args, RBAC, ("cannot",), ()
+
+
+NFS: dict[str, Any] = {"name": "v", "nfs": {"server": "10.96.0.49", "path": "/shared"}}
+THEFT = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "trainyard-minio-root", "key": "root-password"}}}
+SUBJECT = {"kind": "Group", "name": f"{OTHER}-members", "apiGroup": "rbac.authorization.k8s.io"}
+BINDING = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "attack-binding"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+    "subjects": [SUBJECT],
+}
+VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "attack-volume"},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "nfs": NFS["nfs"] | {"path": f"/shared/{NAMESPACE}"},
+    },
+}
+# Every attempt that the API server has to refuse, by the end of its check's id.
+ATTEMPTS: dict[str, Callable[[Context], Parts]] = {
+    "queue-job": lambda c: _apply(f"a job in the queue of {NAMESPACE}", POLICY, ("queue", NAMESPACE), job(NAMESPACE)),
+    "queue-pod": lambda c: _apply(f"a GPU pod that names the queue of {NAMESPACE}", POLICY, ("queue", NAMESPACE),
+        pod(c, "queue", queue=NAMESPACE)),
+    "queue-group": lambda c: _apply(f"a PodGroup in the queue of {NAMESPACE}", RBAC, ("podgroups",), group(NAMESPACE)),
+    "priority": lambda c: _apply("a priority class that the team doesn't have", POLICY, ("priority", _priority(c)),
+        pod(c, "priority", _spec(priorityClassName=_priority(c)))),
+    "gpus-job": lambda c: _apply("more GPUs in one job than the team may have", POLICY, ("GPU",),
+        job(OTHER, gpus=_most(c) + 1)),
+    "toleration": lambda c: _apply("a pod without GPU that tolerates the GPU nodes' taint", POLICY, ("tolerat",),
+        pod(c, "toleration", _spec(tolerations=[GPU_TOLERATION]))),
+    "toleration-all": lambda c: _apply("a pod that tolerates every taint", POLICY, ("tolerat",),
+        pod(c, "wildcard", _spec(tolerations=[{"operator": "Exists"}]))),
+    "node-name": lambda c: _apply("a pod put on a GPU node past the scheduler", POLICY, ("nodeName",),
+        pod(c, "node", _spec(nodeName=c.gpu_nodes[0]))),
+    "visible-devices": lambda c: _apply("GPUs by an environment variable instead of a request", POLICY,
+        ("NVIDIA_VISIBLE",), pod(c, "env", _first(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]))),
+    "host-path": lambda c: _apply("a folder of the node as volume", POD_SECURITY, ("hostPath",),
+        pod(c, "host", _spec(volumes=[{"name": "v", "hostPath": {"path": "/"}}]))),
+    "nfs-volume": lambda c: _apply("the NFS server's export as volume, past the claims", POD_SECURITY, ("nfs",),
+        pod(c, "nfs", _spec(volumes=[NFS]))),
+    "privileged": lambda c: _apply("a privileged container", POD_SECURITY, ("privileged",),
+        pod(c, "root", _first(securityContext={"privileged": True}))),
+    "root-secret": lambda c: _apply("the object store's root password in a pod's environment", POLICY, ("root",),
+        pod(c, "secret", _first(env=[THEFT]))),
+    "token": lambda c: _apply("a pod that asks for an API token", POLICY, ("automount",),
+        pod(c, "token", _spec(automountServiceAccountToken=True))),
+    "image": lambda c: _apply("an image of anywhere, by a tag that can move", POLICY, ("image",),
+        pod(c, "image", _first(image="registry.example.com/someone/miner:latest"))),
+    "volume-create": lambda c: _apply(f"a volume on the folder of {NAMESPACE}", RBAC, ("persistentvolumes",), VOLUME),
+    "role-binding": lambda c: _apply("the role admin for oneself", RBAC, ("rolebindings", "cannot"), BINDING),
+    "secret": lambda c: _ask(f"the S3 key of {NAMESPACE}", "get", "secret", "trainyard-s3", "-n", NAMESPACE),
+    "platform-secret": lambda c: _ask("the object store's root password", "get", "secret", "trainyard-minio-root", "-n",
+        SYSTEM),
+    "pods": lambda c: _ask(f"the list of the pods of {NAMESPACE}", "get", "pods", "-n", NAMESPACE),
+    "job-elsewhere": lambda c: _ask(f"deleting the jobs of {NAMESPACE}", "delete", "pytorchjobs", "--all", "-n",
+        NAMESPACE),
+    "service-account": lambda c: _ask(f"a token of the service account of {NAMESPACE}", "create", "token", "training",
+        "-n", NAMESPACE),
+    "own-token": lambda c: _ask("a token of the team's own service account", "create", "token", "training", "-n",
+        OTHER),
+    "namespace": lambda c: _ask("more queues by the annotation of the own namespace", "annotate", "namespace", OTHER,
+        "--overwrite", f"trainyard.io/queues={OTHER},{NAMESPACE}"),
+    "quota": lambda c: _ask("a larger quota", "patch", "resourcequota", "team", "-n", OTHER, "--type=merge", "-p",
+        '{"spec":{"hard":{"pods":"9999"}}}'),
+    "network-policy": lambda c: _ask("no network policy", "delete", "networkpolicy", "default-deny", "-n", OTHER),
+    "queue-change": lambda c: _ask(f"a weight for the queue of {NAMESPACE}", "patch", "queues.scheduling.volcano.sh",
+        NAMESPACE, "--type=merge", "-p", '{"spec":{"weight":1}}'),
+    "policy": lambda c: _ask("no admission policy", "delete", "validatingadmissionpolicies", "--all"),
+    "node": lambda c: _ask("the label of a GPU node", "label", "node", c.gpu_nodes[0], "stolen=true"),
+}  # fmt: skip
+
+
 def attempts(context: Context) -> list[Attempt]:
-    """Every attempt that the API server has to refuse."""
-    spec = lambda **values: lambda made: made["spec"].update(values)  # noqa: E731
-    first = lambda **values: lambda made: made["spec"]["containers"][0].update(values)  # noqa: E731
-    nfs = {"name": "v", "nfs": {"server": "10.96.0.49", "path": "/shared"}}
-    theft = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "trainyard-minio-root", "key": "root-password"}}}
-    subject = {"kind": "Group", "name": f"{OTHER}-members", "apiGroup": "rbac.authorization.k8s.io"}
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "attack-binding"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-        "subjects": [subject],
-    }
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": "attack-volume"},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteMany"],
-            "nfs": nfs["nfs"] | {"path": f"/shared/{NAMESPACE}"},
-        },
-    }
-    policy, create, denied = "admission policy", ("create", "-f", "-"), "RBAC"
-    low = max(context.contract["priorityClasses"], key=lambda one: one["value"])["name"]
-    limit = next(team for team in context.contract["teams"] if team["name"] == OTHER)
-
-    def apply(id: str, tried: str, guard: str, says: tuple[str, ...], *objects: dict[str, Any]) -> Attempt:
-        return Attempt(id, tried, create, guard, says, objects)
-
-    def ask(id: str, tried: str, *args: str) -> Attempt:
-        return Attempt(id, tried, args, denied, ("cannot",))
-
-    return [
-        apply("queue-job", f"a job in the queue of {NAMESPACE}", policy, ("queue", NAMESPACE), job(NAMESPACE)),
-        apply(
-            "queue-pod",
-            f"a GPU pod that names the queue of {NAMESPACE}",
-            policy,
-            ("queue", NAMESPACE),
-            pod(context, "queue", queue=NAMESPACE),
-        ),
-        apply("queue-group", f"a PodGroup in the queue of {NAMESPACE}", denied, ("podgroups",), group(NAMESPACE)),
-        apply("priority", "a priority class that the team doesn't have", policy, ("priority", low),
-              pod(context, "priority", spec(priorityClassName=low))),
-        apply("gpus-job", "more GPUs in one job than the team may have", policy, ("GPU",),
-              job(OTHER, gpus=int(limit["maxGpusPerJob"]) + 1)),
-        apply("toleration", "a pod without GPU that tolerates the GPU nodes' taint", policy, ("tolerat",),
-              pod(context, "toleration", spec(tolerations=[GPU_TOLERATION]))),
-        apply("toleration-all", "a pod that tolerates every taint", policy, ("tolerat",),
-              pod(context, "wildcard", spec(tolerations=[{"operator": "Exists"}]))),
-        apply("node-name", "a pod put on a GPU node past the scheduler", policy, ("nodeName",),
-              pod(context, "node", spec(nodeName=context.gpu_nodes[0]))),
-        apply("visible-devices", "GPUs by an environment variable instead of a request", policy, ("NVIDIA_VISIBLE",),
-              pod(context, "env", first(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]))),
-        apply("host-path", "a folder of the node as volume", "Pod Security", ("hostPath",),
-              pod(context, "host", spec(volumes=[{"name": "v", "hostPath": {"path": "/"}}]))),
-        apply("nfs-volume", "the NFS server's export as volume, past the claims", "Pod Security", ("nfs",),
-              pod(context, "nfs", spec(volumes=[nfs]))),
-        apply("privileged", "a privileged container", "Pod Security", ("privileged",),
-              pod(context, "root", first(securityContext={"privileged": True}))),
-        apply("root-secret", "the object store's root password in a pod's environment", policy, ("root",),
-              pod(context, "secret", first(env=[theft]))),
-        apply("token", "a pod that asks for an API token", policy, ("automount",),
-              pod(context, "token", spec(automountServiceAccountToken=True))),
-        apply("image", "an image of anywhere, by a tag that can move", policy, ("image",),
-              pod(context, "image", first(image="registry.example.com/someone/miner:latest"))),
-        apply("volume-create", f"a volume on the folder of {NAMESPACE}", denied, ("persistentvolumes",), volume),
-        apply("role-binding", "the role admin for oneself", denied, ("rolebindings", "cannot"), binding),
-        ask("secret", f"the S3 key of {NAMESPACE}", "get", "secret", "trainyard-s3", "-n", NAMESPACE),
-        ask("platform-secret", "the object store's root password", "get", "secret", "trainyard-minio-root", "-n",
-            SYSTEM),
-        ask("pods", f"the list of the pods of {NAMESPACE}", "get", "pods", "-n", NAMESPACE),
-        ask("job-elsewhere", f"deleting the jobs of {NAMESPACE}", "delete", "pytorchjobs", "--all", "-n", NAMESPACE),
-        ask("service-account", f"a token of the service account of {NAMESPACE}", "create", "token", "training", "-n",
-            NAMESPACE),
-        ask("own-token", "a token of the team's own service account", "create", "token", "training", "-n", OTHER),
-        ask("namespace", "more queues by the annotation of the own namespace", "annotate", "namespace", OTHER,
-            "--overwrite", f"trainyard.io/queues={OTHER},{NAMESPACE}"),
-        ask("quota", "a larger quota", "patch", "resourcequota", "team", "-n", OTHER, "--type=merge", "-p",
-            '{"spec":{"hard":{"pods":"9999"}}}'),
-        ask("network-policy", "no network policy", "delete", "networkpolicy", "default-deny", "-n", OTHER),
-        ask("queue-change", f"a weight for the queue of {NAMESPACE}", "patch", "queues.scheduling.volcano.sh",
-            NAMESPACE, "--type=merge", "-p", '{"spec":{"weight":1}}'),
-        ask("policy", "no admission policy", "delete", "validatingadmissionpolicies", "--all"),
-        ask("node", "the label of a GPU node", "label", "node", context.gpu_nodes[0], "stolen=true"),
-    ]  # fmt: skip
+    """All of them, for this cluster."""
+    return [Attempt(end, *made(context)) for end, made in ATTEMPTS.items()]
 
 
+@check(*(f"attack.{end}" for end in ATTEMPTS), main=("attack.queue-job", "attack.host-path", "attack.secret"),
+       each=True, inputs=("policies",))  # fmt: skip
 def refused(context: Context) -> None:
     """Runs every attempt that was chosen as a member of the team OTHER; one check each."""
     who = f"a member of {OTHER}"

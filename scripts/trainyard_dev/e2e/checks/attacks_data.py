@@ -12,50 +12,56 @@ from minio.error import S3Error
 
 from trainyard_dev.e2e import store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, way
+from trainyard_dev.e2e.entry import STORAGE_CODE, TORCH, check
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.versions import load
 
 VICTIM = f"{NAMESPACE}/attack/model.bin"
 
 
-def _call(client: Minio) -> dict[str, tuple[str, Callable[[], object]]]:
-    """What is tried, by the end of the check's id."""
-    data, short = b"stolen", io.BytesIO
-    return {
-        "list": (f"the names below runs/{NAMESPACE}/", lambda: list(client.list_objects("runs", f"{NAMESPACE}/"))),
-        "list-all": ("the names of the whole bucket", lambda: list(client.list_objects("runs", recursive=True))),
-        "read": (f"reading runs/{VICTIM}", lambda: client.get_object("runs", VICTIM).close()),
-        "write": (f"overwriting runs/{VICTIM}", lambda: client.put_object("runs", VICTIM, short(data), len(data))),
-        "delete": (f"deleting runs/{VICTIM}", lambda: client.remove_object("runs", VICTIM)),
-        "copy": (f"copying runs/{VICTIM} to the own prefix", lambda: _copy(client)),
-        "raw": ("writing to raw-data", lambda: client.put_object("raw-data", "x", short(data), len(data))),
-        "shared": (
-            "writing to datasets/shared/",
-            lambda: client.put_object("datasets", "shared/x", short(data), len(data)),
-        ),
-        "policy": ("making the bucket public", lambda: client.set_bucket_policy("runs", "{}")),
-    }
-
-
-def _copy(client: Minio) -> object:
+def _copy(s3: Minio) -> object:
     from minio.commonconfig import CopySource
 
-    return client.copy_object("runs", f"{OTHER}/copy", CopySource("runs", VICTIM))
+    return s3.copy_object("runs", f"{OTHER}/copy", CopySource("runs", VICTIM))
 
 
+def _write(s3: Minio, bucket: str, name: str) -> object:
+    return s3.put_object(bucket, name, io.BytesIO(b"stolen"), 6)
+
+
+# What is tried, by the end of the check's id.
+ATTEMPTS: dict[str, tuple[str, Callable[[Minio], object]]] = {
+    "list": (f"the names below runs/{NAMESPACE}/", lambda s3: list(s3.list_objects("runs", f"{NAMESPACE}/"))),
+    "list-all": ("the names of the whole bucket", lambda s3: list(s3.list_objects("runs", recursive=True))),
+    "read": (f"reading runs/{VICTIM}", lambda s3: s3.get_object("runs", VICTIM).close()),
+    "write": (f"overwriting runs/{VICTIM}", lambda s3: _write(s3, "runs", VICTIM)),
+    "delete": (f"deleting runs/{VICTIM}", lambda s3: s3.remove_object("runs", VICTIM)),
+    "copy": (f"copying runs/{VICTIM} to the own prefix", _copy),
+    "raw": ("writing to raw-data", lambda s3: _write(s3, "raw-data", "x")),
+    "shared": ("writing to datasets/shared/", lambda s3: _write(s3, "datasets", "shared/x")),
+    "policy": ("making the bucket public", lambda s3: s3.set_bucket_policy("runs", "{}")),
+}
+PLACES = {
+    "network-pod": f"a pod of {NAMESPACE}",
+    "network-nfs": "the NFS server, past the mounts",
+    "network-api": "the API server",
+}
+
+
+@check(*(f"attack.bucket-{end}" for end in ATTEMPTS), main=("attack.bucket-read",), each=True, inputs=STORAGE_CODE)
 def buckets(context: Context) -> None:
     """The S3 key of the team OTHER works in its own prefix and nowhere in another team's."""
     with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as victim:
         victim.client.put_object("runs", VICTIM, io.BytesIO(b"weights"), 7)
     with store.connect(context.kubectl, SYSTEM, of=OTHER) as thief:
         thief.client.put_object("runs", f"{OTHER}/own", io.BytesIO(b"own"), 3)  # the key works at all
-        for end, (tried, attempt) in _call(thief.client).items():
+        for end, (tried, attempt) in ATTEMPTS.items():
             if not context.wants(f"attack.bucket-{end}"):
                 continue
             with context.recorder.check(f"attack.bucket-{end}", tried) as figures:
                 figures |= {"who": f"the S3 key of {OTHER}", "tried": tried}
                 try:
-                    attempt()
+                    attempt(thief.client)
                 except S3Error as error:
                     figures |= {"message": f"{error.code}: {error.message}", "refused_by": "object store"}
                     require(error.code == "AccessDenied", f"it failed for another reason: {error.code}")
@@ -65,6 +71,7 @@ def buckets(context: Context) -> None:
         require(victim.read("runs", VICTIM) == b"weights", f"runs/{VICTIM} is not what {NAMESPACE} wrote")
 
 
+@check("attack.volume-claim", main=True, inputs=STORAGE_CODE)
 def volume(context: Context) -> None:
     """A claim that names the volume of another team's workspace never gets it."""
     with context.recorder.check("attack.volume-claim", f"a claim on the workspace of {NAMESPACE}") as figures:
@@ -88,6 +95,7 @@ def volume(context: Context) -> None:
             context.kubectl("delete", "pvc", "attack-claim", "-n", OTHER, "--wait=false")
 
 
+@check(*(f"attack.{end}" for end in PLACES), main=True, images=(TORCH,), inputs=("charts/trainyard/templates",))
 def network(context: Context) -> None:
     """Pods of a team reach each other, and nothing of another team's, of the API or of the NFS server."""
     image = load().image("trainer-torch")
@@ -97,17 +105,13 @@ def network(context: Context) -> None:
         target = context.kubectl.get("pod", "attack-server", "-n", NAMESPACE)[0]["status"]["podIP"]
         nfs = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")[0]["spec"]["clusterIP"]
         api = context.kubectl.get("service", "kubernetes", "-n", "default")[0]["spec"]["clusterIP"]
-        places = {
-            "network-pod": (target, 8080, f"a pod of {NAMESPACE}"),
-            "network-nfs": (nfs, 2049, "the NFS server, past the mounts"),
-            "network-api": (api, 443, "the API server"),
-        }
-        script = "sleep 4\n" + "\n".join(way(host, port) for host, port, _ in places.values())
+        places = [(target, 8080), (nfs, 2049), (api, 443)]
+        script = "sleep 4\n" + "\n".join(way(host, port) for host, port in places)
         friend = context.pod("attack-friend", script, image=image)
         context.kubectl.apply([friend], NAMESPACE)  # both run at the same time
         seen = context.run_pod(context.pod("attack-client", script, image=image), namespace=OTHER)[1].split()
         friendly = context.run_pod(friend)[1].split()
-        for (end, (host, port, what)), answer in zip(places.items(), seen, strict=True):
+        for (end, what), (host, port), answer in zip(PLACES.items(), places, seen, strict=True):
             address = f"{host}/{port}"
             with context.recorder.check(f"attack.{end}", f"a connection to {what}") as figures:
                 figures |= {"who": f"a pod of {OTHER}", "tried": f"connecting to {address}"}

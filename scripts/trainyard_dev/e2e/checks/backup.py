@@ -6,6 +6,7 @@ import io
 
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import STORAGE_CODE, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 
 KEY = f"{NAMESPACE}/backup-check/model"
@@ -70,6 +71,7 @@ def restore(context: Context, seen: str) -> None:
         figures["workspace"] = before[:-1]
 
 
+@check("storage.backup", "storage.restore", locks={VOLUMES}, inputs=STORAGE_CODE)
 def there_and_back(context: Context) -> None:
     """Both, one after the other."""
     restore(context, backup(context))

@@ -11,11 +11,13 @@ from trainyard_agent.janitor import RUN, TTL
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.checks.storage import claim
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import STORAGE_CODE, check
 from trainyard_dev.e2e.recorder import CheckError, require
 
 CRONJOB = "trainyard-janitor"
 
 
+@check("storage.team-buckets", inputs=STORAGE_CODE)
 def team_buckets(context: Context) -> None:
     """Each team's key works below its own prefix, reads what is shared, and sees nothing of the other team."""
     with context.recorder.check("storage.team-buckets", "each team's S3 key reaches its own prefix") as figures:
@@ -35,6 +37,7 @@ def team_buckets(context: Context) -> None:
                     raise CheckError(f"the key of {team} lists runs/{other}/")
 
 
+@check("storage.versioning", inputs=STORAGE_CODE)
 def versioning(context: Context) -> None:
     """A team overwrites and deletes an object and takes the first version back by itself."""
     with context.recorder.check("storage.versioning", "an overwritten and deleted object comes back") as figures:
@@ -70,6 +73,7 @@ def versioning(context: Context) -> None:
         require(days == [wanted], f"older versions go after {days} days, the contract says {wanted}")
 
 
+@check("storage.ttl", inputs=STORAGE_CODE)
 def ttl(context: Context) -> None:
     """The claim of a run that is gone is removed; one that a pod uses, and one without a time to live, stay."""
     with context.recorder.check("storage.ttl", "claims of finished runs go after their time") as figures:

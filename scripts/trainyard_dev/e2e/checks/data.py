@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.entry import DATA, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 
 NAME = "e2e-folder"
@@ -16,6 +17,9 @@ PARTS = {"a.txt": b"one", "deep/b.bin": b"\0" * (3 << 20), "deep/empty": b""}
 MANY = 300  # small files, which go side by side
 
 
+@check("data.put", "data.workspace", "data.refused", needs=(DATA,), shares={VOLUMES},
+       inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent",
+               "scripts/trainyard/commands/data.py"))  # fmt: skip
 def put(context: Context) -> None:
     """Brought, brought again, listed by both teams, deleted; then the same in the workspace."""
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:

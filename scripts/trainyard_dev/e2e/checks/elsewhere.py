@@ -6,6 +6,7 @@ import time
 
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import GPUS, PIPELINE_CODE, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.runs import FLOWS, Seen
 
@@ -15,7 +16,10 @@ RUN_S = 300
 VCJOBS, JOBS = ("batch.volcano.sh/v1alpha1", "jobs"), ("batch/v1", "jobs")
 
 
-def check(context: Context) -> None:
+@check("elsewhere.workflow", "elsewhere.component", "elsewhere.object", "elsewhere.object-refused",
+       each=True, shares={GPUS}, images=("argoexec", "pipeline"),
+       inputs=(*PIPELINE_CODE, "scripts/trainyard_dev/e2e/flows"))  # fmt: skip
+def brought(context: Context) -> None:
     """Each of them."""
     if context.wants("elsewhere.workflow"):
         _workflow(context)

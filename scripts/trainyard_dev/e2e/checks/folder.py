@@ -9,6 +9,7 @@ from pathlib import Path
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import OTHER, Context
+from trainyard_dev.e2e.entry import GPUS, TORCH, check
 from trainyard_dev.e2e.recorder import require
 
 FOLDER = runs.FLOWS / "folder"
@@ -16,6 +17,8 @@ TRAIN_S = 240
 RANKS = 4  # of folder/trainyard.yaml
 
 
+@check("train.folder", "train.again", "train.failing", "train.traces", shares={GPUS}, images=(TORCH,),
+       inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"))  # fmt: skip
 def train(context: Context) -> None:
     """Three runs of one folder; each leaves nothing but its finished job."""
     with runs.copied(FOLDER) as folder:

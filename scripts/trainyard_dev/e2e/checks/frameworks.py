@@ -8,10 +8,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.kinds.images import trainers
+from trainyard.kinds.registry import KINDS
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import DATA, GPUS, KINDS_CODE, check
 from trainyard_dev.e2e.recorder import had, require
 
 EXAMPLES = ROOT / "examples"
@@ -42,6 +45,12 @@ class Script:
     memory: str = "1536Mi"
     bar: float = BAR
     says: str = ""
+
+    def images(self) -> tuple[str, ...]:
+        """What its job needs, of versions.yaml."""
+        key = next(kind.image for kind in KINDS if kind.kind == self.kind)
+        image = self.image or next(one.name for one in trainers() if one.key == key)
+        return (image, "kubectl-delivery") if self.kind == "MPIJob" else (image,)
 
 
 SCRIPTS = (
@@ -98,6 +107,17 @@ def train(context: Context, script: Script) -> None:
             require(size > 1000, f"{name} came back with {size} bytes")
 
 
+for one in SCRIPTS:
+    check(
+        one.id,
+        needs=(DATA,),
+        shares={GPUS},
+        images=one.images(),
+        inputs=(*KINDS_CODE, f"examples/{one.folder}", "scripts/trainyard/training"),
+    )(lambda context, script=one: train(context, script))
+
+
+@check("arrivals.imports", inputs=("scripts/trainyard/kinds", "scripts/trainyard/training"))
 def refused(context: Context) -> None:
     """What no image has is refused before anything is sent, with what to do."""
     title = "a script that imports what the image lacks is refused before anything is sent"

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainyard.names import GPU
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks.training import KINDS, manifest
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import GPUS, UPGRADES, check
 from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report.phases import job_spans
@@ -28,12 +28,13 @@ STARTS_S = 60
 HEAD, LATE = "turn-head", "turn-late"
 
 
-def refused(context: Context, dataset: Dataset) -> None:
+@check("gang.refused", main=True, shares={GPUS}, inputs=("charts/trainyard/templates",))
+def refused(context: Context) -> None:
     """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
     with context.recorder.check("gang.refused", "a gang larger than the cluster holds zero GPUs") as figures:
         capacity = sum(_allocatable(context).values())
         workers = capacity  # with the master: one more than there are GPUs
-        job = too_large(context, dataset)
+        job = too_large(context)
         figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
         trace = jobs.Trace(TOO_LARGE)
         context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
@@ -58,9 +59,9 @@ def refused(context: Context, dataset: Dataset) -> None:
             jobs.delete(context, job, NAMESPACE)
 
 
-def too_large(context: Context, dataset: Dataset) -> dict[str, Any]:
+def too_large(context: Context) -> dict[str, Any]:
     """A PyTorchJob of one GPU more than the cluster has."""
-    job = copy.deepcopy(manifest(KINDS[0], dataset))
+    job = copy.deepcopy(manifest(KINDS[0], context.dataset))
     workers = sum(_allocatable(context).values())
     job["metadata"]["name"] = TOO_LARGE
     job["metadata"]["labels"]["app.kubernetes.io/name"] = TOO_LARGE
@@ -77,6 +78,7 @@ def _allocatable(context: Context) -> dict[str, int]:
     return {n["metadata"]["name"]: int(n["status"]["allocatable"].get(GPU, 0)) for n in context.kubectl.get("nodes")}
 
 
+@check(STRICT_ID, locks={GPUS}, shares={UPGRADES}, inputs=("charts/trainyard/templates", "scripts/trainyard_agent"))
 def strict(context: Context) -> None:
     """By default the small pod behind starts; after an upgrade to StrictFIFO it waits for the first."""
     most = max(context.gpus.values())

@@ -7,6 +7,7 @@ import time
 
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.sites.guest import machine
 
@@ -18,6 +19,7 @@ MEBIBYTES = 16
 MARK = "written by the server"
 
 
+@check(CHECK, inputs=("charts/nfs", "images/nfs-server"))
 def kernel_nfs(context: Context) -> None:
     """Boots the guest against a port-forward to the server's pod and judges what it saw."""
     lacking = machine.missing()

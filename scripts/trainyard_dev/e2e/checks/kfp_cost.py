@@ -11,6 +11,7 @@ from trainyard_dev.bench import kfp, summary
 from trainyard_dev.bench.runner import FOLDER
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.entry import ALONE, DATA, KFP_IMAGES, TENSORFLOW, TORCH, check
 from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
@@ -18,6 +19,7 @@ ID, TITLE = "pipelines.kfp-cost", "a first step's wait, mnist from the cache, 50
 STEPS, MANY_S, FEW_S = 500, 2400, 420
 
 
+@check(ID, asked="KFP_COST", needs=(DATA,), locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))
 def cost(context: Context) -> None:
     """Measures, and fails above a goal; the figures and a plot lie in the folder of benchmarks all the same."""
     with context.recorder.check(ID, TITLE) as figures:

@@ -29,6 +29,7 @@ from trainyard.pipelines.runs import end, nodes
 from trainyard_dev import campaigns
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, KFP_IMAGES, TENSORFLOW, TORCH, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.runs import Seen
 from trainyard_dev.e2e.sites import egress
@@ -84,6 +85,7 @@ def names(place: Path) -> list[str]:
     return sorted(str(one.relative_to(place)) for one in place.rglob("*.yaml"))
 
 
+@check(ID, asked=FOLDER, locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))
 def samples(context: Context) -> None:
     """All of them, a few at a time; the table of verdicts lies in `FILE`."""
     with context.recorder.check(ID, TITLE) as figures, _ready(context) as place:

@@ -10,6 +10,7 @@ from typing import Any
 
 from trainyard_dev.e2e.checks import costs, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import PEOPLE, UPGRADES, WAITS, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.sites.login import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, missing
 from trainyard_dev.e2e.sites.person import Person
@@ -31,6 +32,10 @@ CODE = 'import os\nprint("trained by", os.environ.get("HOSTNAME", ""))\n'
 SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-memory", "16Mi", "--deadline", "10m")
 
 
+@check(*TITLES, rank=WAITS, locks={PEOPLE}, shares={UPGRADES}, images=("dex", "pipeline"), long=True, login=True,
+       inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
+               "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
+               "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py"))  # fmt: skip
 def member(context: Context) -> None:
     """All of it on one upgrade, one more for who leaves, and one that takes it back."""
     if reason := missing(context):

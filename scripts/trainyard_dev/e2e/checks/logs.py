@@ -13,6 +13,7 @@ from trainyard.kube.access import Access
 from trainyard.training import transfer
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, APART, check
 from trainyard_dev.e2e.recorder import require, until
 from trainyard_dev.e2e.releases import RELEASE, changed
 from trainyard_dev.e2e.sites import stopped_node
@@ -31,6 +32,9 @@ NODE_DOWN_S = 60  # how long a node is stopped: the cluster takes it for lost af
 WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {pause}; done; {end}'
 
 
+@check(*IDS, locks={ALONE, APART}, images=("otel-collector",), long=True,
+       inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")
+)  # fmt: skip
 def kept(context: Context) -> None:
     """On, with a job that is deleted, and jobs that write while parts are down; off again."""
     with changed(context, "logs.enabled=true") as seconds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
+from trainyard_dev.e2e.entry import MONITORING, TRAINS, UPGRADES, check
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
@@ -15,6 +16,8 @@ API = "v1beta1.metrics.k8s.io"
 BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough to be seen, and no core to itself
 
 
+@check(ID, rank=TRAINS, locks={MONITORING}, shares={UPGRADES}, images=("metrics-server",),
+       inputs=("charts/metrics-server",))  # fmt: skip
 def top(context: Context) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
     with context.recorder.check(ID, TITLE) as figures:

@@ -17,6 +17,7 @@ from trainyard_dev.e2e import options
 from trainyard_dev.e2e.checks import costs, network
 from trainyard_dev.e2e.checks.costs import COSTS
 from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.entry import MONITORING, PEOPLE, SERVING, TRAINS, UPGRADES, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
@@ -46,6 +47,9 @@ SERIES = {
 PATIENCE_S, POLL_S = 180.0, 3.0
 
 
+@check(*IDS, rank=TRAINS, locks={MONITORING, SERVING, PEOPLE}, shares={UPGRADES},
+       images=(*options.IMAGES, "metrics-server", "dex"),
+       inputs=("charts/monitoring", "charts/logs", "components", "scripts/trainyard_agent"))  # fmt: skip
 def targets(context: Context) -> None:
     """On, every target up and full of series, rules without an error, and what that costs; off, and what is left."""
     recorder = context.recorder

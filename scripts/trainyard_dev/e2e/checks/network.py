@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from trainyard import components
 from trainyard_dev.e2e.context import SYSTEM, Context, way
+from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import require
 
 
+@check("network.policies", inputs=("charts/trainyard/templates",))
 def policies(context: Context) -> None:
     """A team's pod reaches what its policies name and nothing else, though a node reaches both."""
     title = "a team's pod reaches the object store and no other service of the platform"
@@ -28,6 +30,7 @@ def policies(context: Context) -> None:
         require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
 
 
+@check("network.first-moment", inputs=("charts/trainyard/templates",))
 def first_moment(context: Context) -> None:
     """A team's pod that connects at once, before its own policies hold it, is refused where it connects to."""
     title = "a pod of a team reaches no service of the platform in its first moment either"
@@ -63,6 +66,7 @@ def series_closed(context: Context) -> int:
     return len(targets) - 1
 
 
+@check("network.nfs-closed", inputs=("charts/nfs",))
 def storage_closed(context: Context) -> None:
     """Pods can't speak to the NFS server, which trusts every client; nodes can."""
     with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:

@@ -9,6 +9,7 @@ from trainyard.names import GPU
 from trainyard.times import moment
 from trainyard_dev.cluster.nodes import mock_gpu_folder
 from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.entry import GPUS, LATE, check
 from trainyard_dev.e2e.jobs import gpus
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.gpu import mock
@@ -88,6 +89,7 @@ def late(context: Context) -> None:
         require_prepared(context, name, seen)
 
 
+@check("nodes.cpu-pods-off", rank=LATE)
 def cpu_pods_off(context: Context) -> None:
     """No pod without a GPU went to a GPU node since the installation, but for those that every node has.
 
@@ -109,6 +111,7 @@ def cpu_pods_off(context: Context) -> None:
         require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
 
 
+@check("gpu.xid", locks={GPUS}, inputs=("tools/device-plugin",))
 def xid(context: Context) -> None:
     """A GPU that reports Xid 79 is offered no more; after repair and a restart of the plugin it is back."""
     title = "Xid 79 takes one GPU out of the node's offer"

@@ -15,7 +15,7 @@ from trainyard_dev.e2e import asking, runs
 from trainyard_dev.e2e.checks import costs, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.checks.serving_access import drawn
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.entry import GPUS
+from trainyard_dev.e2e.entry import APART, DATA, GPUS, PEOPLE, SERVING, UPGRADES, WAITS, check
 from trainyard_dev.e2e.recorder import had, patience, require
 from trainyard_dev.e2e.sites import served
 from trainyard_dev.e2e.sites.login import ADA, PREFIX, TOKEN_S, missing
@@ -33,7 +33,6 @@ TITLES = {
     "notebooks.left": notebooks_others.LEFT,
     "notebooks.off": "switched off, nothing is left but the homes",
 }
-IDS = tuple(TITLES)
 IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
 TRAIN_S, RUN_S = 300.0, 300.0
 BY = "trainyard.io/submitted-by"
@@ -66,7 +65,14 @@ print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexd
 """
 
 
-def check(context: Context) -> None:
+@check(*TITLES, each=True, rank=WAITS, needs=(DATA,), locks={PEOPLE, SERVING, APART}, shares={UPGRADES}, images=IMAGES,
+       long=True, login=True,
+       inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
+               "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
+               "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py",
+               "scripts/trainyard_dev/e2e/sites/notebook_page.py", "scripts/trainyard_dev/e2e/sites/notebooks.py")
+)  # fmt: skip
+def hub(context: Context) -> None:
     """All of it on one hub; upgrades for what is short-lived and for who leaves, and one that takes it back."""
     if reason := missing(context):
         context.recorder.skip_all(TITLES, reason)

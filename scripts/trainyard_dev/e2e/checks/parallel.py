@@ -15,9 +15,11 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import GPUS, TORCH, UPGRADES, check
 from trainyard_dev.e2e.recorder import had, require, until
 from trainyard_dev.e2e.releases import changed
 
+CODE = ("examples", "scripts/trainyard/training", "scripts/trainyard/kinds", "images/trainer-torch")
 EXAMPLES = ROOT / "examples"
 SMALL = ("--cpu", "100m", "--memory", "768Mi", "--deadline", "15m")
 TRAIN_S = 240
@@ -32,6 +34,7 @@ HOLDER, CLAIMER = "elastic-holder", "elastic-claim"
 BEGINS = re.compile(r"^rank 0 of (\d+) on \S+, after step (\d+)", re.M)
 
 
+@check("train.fsdp", "train.fsdp-resumed", shares={GPUS}, images=(TORCH,), inputs=CODE)
 def fsdp(context: Context) -> None:
     """Each of two ranks holds half of the weights; another run goes on behind the first one's last snapshot."""
     with runs.copied(EXAMPLES / "fsdp") as folder:
@@ -79,6 +82,7 @@ def _created(said: str) -> str:
     return had(CREATED.search(said), f"no job was created: {said[-300:]}")[1]
 
 
+@check(ELASTIC, locks={GPUS}, shares={UPGRADES}, images=(TORCH,), inputs=CODE)
 def elastic(context: Context) -> None:
     """It starts with two of four nodes, takes the others when they come free, and goes on without them when claimed."""
     total = sum(context.gpus.values())

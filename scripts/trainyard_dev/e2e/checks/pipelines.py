@@ -10,6 +10,7 @@ from typing import Any
 
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, DATA, GPUS, KFP_IMAGES, PIPELINE_CODE, PIPELINE_IMAGES, WAITS, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
@@ -21,6 +22,8 @@ OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180
 
 
+@check("pipelines.mnist", "pipelines.cached", main=("pipelines.mnist",), each=True, rank=WAITS, needs=(DATA,),
+       shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def mnist(context: Context) -> None:
     """The first example, and the same once more."""
     first = _mnist(context)
@@ -28,6 +31,8 @@ def mnist(context: Context) -> None:
         _again(context, first)
 
 
+@check(*(f"pipelines.{name}" for name in OTHERS), needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES,
+       inputs=PIPELINE_CODE)  # fmt: skip
 def others(context: Context) -> None:
     """The other examples, side by side."""
     begun: dict[str, Seen] = {}
@@ -39,6 +44,7 @@ def others(context: Context) -> None:
             figures["options"] = " ".join(options)
 
 
+@check("pipelines.finetune", needs=("pipelines.mnist",), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
 def finetune(context: Context) -> None:
     """The registered model of `mnist` trained further on the images behind those that it has seen."""
     title = "finetune: a registered model trained on new data, compared, and registered as the better one"
@@ -104,6 +110,7 @@ def _again(context: Context, first: Seen) -> None:
         require(was == now, f"the accuracy was {was} and is {now} from the cache")
 
 
+@check("pipelines.as-written", shares={GPUS}, images=KFP_IMAGES, inputs=PIPELINE_CODE)
 def as_written(context: Context) -> None:
     """Components that no option and no image adapts to this platform."""
     title = "kfp as its documentation writes it runs without a network: loop, condition, artifact, exit handler"
@@ -117,6 +124,7 @@ def as_written(context: Context) -> None:
         require("pip" not in log, f"the step has installed something: {log[-300:]}")
 
 
+@check("pipelines.failing", needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
 def failing(context: Context) -> None:
     """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
     title = "a step that fails ends the run, and submit prints the step's own sentence"
@@ -131,6 +139,8 @@ def failing(context: Context) -> None:
         figures["said"] = found[0]  # type: ignore[index]
 
 
+@check("pipelines.outages", needs=(DATA,), after=("seeing.services",), locks={ALONE}, images=PIPELINE_IMAGES,
+       inputs=PIPELINE_CODE)  # fmt: skip
 def outages(context: Context) -> None:
     """The controller is killed while a job trains; the store goes once it has ended."""
     title = f"a killed controller and {OUTAGE_S} s without the store repeat no training"
@@ -170,6 +180,7 @@ def _done(job: dict[str, Any]) -> bool:
     return any(one["type"] == "Succeeded" and one["status"] == "True" for one in conditions)
 
 
+@check("pipelines.two-teams", shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
 def two_teams(context: Context) -> None:
     """The same line by one team, by another, and by the first again: only the last comes from a cache."""
     title = "a team with the same inputs gets nothing from another team's cache"

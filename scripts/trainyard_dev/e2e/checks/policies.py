@@ -12,6 +12,7 @@ import yaml
 from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.e2e.checks.training import MANIFESTS
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
+from trainyard_dev.e2e.entry import UPGRADES, check
 from trainyard_dev.e2e.recorder import patience, require
 
 TYPES_S = 60.0
@@ -26,24 +27,6 @@ class Refusal:
     object: dict[str, Any]
     who: list[str]
     says: tuple[str, ...]
-
-
-def enforced(context: Context) -> None:
-    """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
-    title = "admission rules act as their defaults say, none has a type warning"
-    if context.wants("policies.installed"):
-        with context.recorder.check("policies.installed", title) as figures:
-            figures["rules"] = installed(context)
-    for refusal in _refusals():
-        if not context.wants(f"policies.{refusal.id}"):
-            continue
-        with context.recorder.check(f"policies.{refusal.id}", refusal.title) as figures:
-            args = ("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-")
-            asked = context.kubectl(*refusal.who, *args, check=False, input=json.dumps(refusal.object))
-            figures["message"] = message = " ".join((asked.stdout + asked.stderr).split())[:400]
-            require(asked.returncode, "it was let through")
-            for word in refusal.says:
-                require(word in message, f"the refusal does not say {word!r}: {message}")
 
 
 def installed(context: Context, *on: str) -> int:
@@ -119,3 +102,23 @@ def _pod() -> dict[str, Any]:
     template = copy.deepcopy(_load("pytorchjob")["spec"]["pytorchReplicaSpecs"]["Master"]["template"])
     meta = {"name": "refused", "annotations": {"scheduling.k8s.io/group-name": "refused"}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
+
+
+@check("policies.installed", *(f"policies.{one.id}" for one in _refusals()), each=True, locks={UPGRADES},
+       inputs=("policies",))  # fmt: skip
+def enforced(context: Context) -> None:
+    """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
+    title = "admission rules act as their defaults say, none has a type warning"
+    if context.wants("policies.installed"):
+        with context.recorder.check("policies.installed", title) as figures:
+            figures["rules"] = installed(context)
+    for refusal in _refusals():
+        if not context.wants(f"policies.{refusal.id}"):
+            continue
+        with context.recorder.check(f"policies.{refusal.id}", refusal.title) as figures:
+            args = ("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-")
+            asked = context.kubectl(*refusal.who, *args, check=False, input=json.dumps(refusal.object))
+            figures["message"] = message = " ".join((asked.stdout + asked.stderr).split())[:400]
+            require(asked.returncode, "it was let through")
+            for word in refusal.says:
+                require(word in message, f"the refusal does not say {word!r}: {message}")

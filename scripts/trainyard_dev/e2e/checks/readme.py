@@ -17,6 +17,7 @@ from trainyard.paths import ROOT
 from trainyard.shell import run
 from trainyard_dev.e2e import releases, walks
 from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.entry import ALONE, APART, PIPELINE_IMAGES, check
 from trainyard_dev.e2e.recorder import require
 
 TITLES = {
@@ -44,6 +45,11 @@ OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "FULL", "ONLY", "KEEP", "REUSE", "LIS
        "VIRTUAL_ENV")  # fmt: skip
 
 
+@check(*TITLES, after=("upgrade.job-survives",), locks={ALONE, APART}, images=PIPELINE_IMAGES,
+       inputs=("README.md", "examples", "scripts/trainyard_dev/e2e/walks.py", "pyproject.toml", "pipelines/mnist.py",
+               "pipelines/components", "scripts/trainyard/data", "scripts/trainyard/commands/data.py",
+               "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
+               "scripts/trainyard/pipelines/submit"))  # fmt: skip
 def walked(context: Context) -> None:
     """All walks in the page's order; each needs the one before. Leaves a release."""
     if context.gpu == "real":

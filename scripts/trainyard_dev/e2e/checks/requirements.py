@@ -12,6 +12,7 @@ from pathlib import Path
 
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import OTHER, Context
+from trainyard_dev.e2e.entry import GPUS, KFP_IMAGES, TORCH, check
 from trainyard_dev.e2e.recorder import require
 
 TRAIN_S, PUT_S = 240, 120
@@ -39,6 +40,10 @@ def needs():
 """
 
 
+@check("train.requirements", "train.requirements-again", "pipelines.packages", "train.requirements-line",
+       shares={GPUS}, images=(TORCH, *KFP_IMAGES),
+       inputs=("scripts/trainyard/training", "scripts/trainyard/kinds", "scripts/trainyard_agent",
+               "scripts/trainyard/pipelines", "images/platform"))  # fmt: skip
 def installed(context: Context) -> None:
     """Three runs of a folder with requirements; each cluster has a package of its own, so that it is new there."""
     version = f"1.{int(time.time())}"

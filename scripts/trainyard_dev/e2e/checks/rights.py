@@ -6,6 +6,7 @@ import json
 import re
 
 from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, check
 from trainyard_dev.e2e.recorder import require
 
 # How the API server refuses by RBAC, as clients repeat it. What a policy or a quota refuses reads otherwise.
@@ -18,6 +19,7 @@ PLACES = ("", SYSTEM, "kube-system", "default")
 KNOWN = [("trainyard-training-operator", "list", f"{SYSTEM}-webhook")]
 
 
+@check("rights.no-forbidden", after=("seeing.alerts",), locks={ALONE}, inputs=("charts",))
 def logs(context: Context) -> None:
     """No container of the platform logged, in this run or before a restart, that the API refused it something."""
     with context.recorder.check("rights.no-forbidden", "no component was refused a right that it uses") as figures:
@@ -43,6 +45,7 @@ def refusals(where: str, text: str) -> list[str]:
     return [f"{where}: {line}" for line in lines]
 
 
+@check("rights.secrets", inputs=("charts",))
 def secrets(context: Context) -> None:
     """No service account of the release can read whatever Secrets there are, the platform's own among them."""
     title = "no service account of the platform reads Secrets across the cluster, nor all of its namespace"

@@ -14,9 +14,10 @@ import yaml
 
 from trainyard.rightsize import files, hints, judged, quantity
 from trainyard.shell import run
-from trainyard_dev.e2e import jobs, runs
+from trainyard_dev.e2e import jobs, options, runs
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
+from trainyard_dev.e2e.entry import APART, GPUS, LATE, MONITORING, TORCH, UPGRADES, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, helm, this_chart
 from trainyard_dev.report.model import Picture
@@ -39,6 +40,10 @@ memory: {memory}
 """
 
 
+# Its job leaves hardly any room on its node, where pods of other options would displace it.
+@check(ID, rank=LATE, locks={MONITORING, APART}, shares={UPGRADES, GPUS}, images=(TORCH, *options.SERVERS), long=True,
+       inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
+               "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized"))  # fmt: skip
 def smaller(context: Context) -> None:
     """Measured, patched, run by turns, with hints before and none after; the platform's own pods; another team."""
     with (

@@ -20,6 +20,7 @@ from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
+from trainyard_dev.e2e.entry import GPUS, TORCH, UPGRADES, check
 from trainyard_dev.e2e.recorder import CheckError, patience, require
 
 FLOW = runs.FLOWS / "seeing"
@@ -31,6 +32,9 @@ BOARD = "trainyard.io/tensorboard"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 
 
+@check("seeing.gpus", locks={GPUS},  # what the team holds is counted
+       inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
+               "scripts/trainyard/commands/gpus.py"))  # fmt: skip
 def gpus(context: Context) -> None:
     """A member sees all GPUs, what the own pod holds, and neither nodes nor the other team."""
     title = "a member sees free and held GPUs, the own one among them, and no other team"
@@ -70,6 +74,11 @@ def _holding(context: Context) -> Iterator[None]:
         context.kubectl("delete", "pod", HOLDER, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)
 
 
+@check("seeing.compare", "seeing.tensorboard", locks={UPGRADES}, images=(TORCH,),
+       inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
+               "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
+               "scripts/trainyard/commands/runs_compare.py", "scripts/trainyard/commands/runs_tensorboard.py")
+)  # fmt: skip
 def looked_at(context: Context) -> None:
     """Two runs of one folder, compared; the event files of one in TensorBoard."""
     title = "two runs of a folder side by side: what differs, and the drawing"

@@ -12,6 +12,7 @@ from trainyard_dev.chart import parts
 from trainyard_dev.e2e import latency, runs
 from trainyard_dev.e2e.checks import services_pressure as pressure
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, TORCH, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report import Picture, latency_svg
@@ -35,6 +36,9 @@ LOST = 0.01  # share of requests
 SLOWER, SLOW_S = 50, 1.0
 
 
+@check(ID, locks={ALONE}, images=(TORCH,), long=True,
+       inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
+               "scripts/trainyard_dev/e2e/flows/services"))  # fmt: skip
 def beside(context: Context) -> None:
     """The profile's rules on, what preempts without them, services measured with training by turns; off again."""
     with (

@@ -13,6 +13,7 @@ from trainyard_dev import browser
 from trainyard_dev.e2e import asking, options, runs
 from trainyard_dev.e2e.checks import costs, serving_access, serving_others, serving_scale
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import DATA, MONITORING, SERVING, UPGRADES, WAITS, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed, layer
 from trainyard_dev.e2e.sites import served
@@ -32,7 +33,6 @@ TITLES = {
     "serving.requests": "one pod becomes four by requests a second, as prometheus-adapter counts them, and one again",
     "serving.off": "switched off, nothing of it is left",
 }
-IDS = tuple(TITLES)
 IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
           *options.SERVERS)  # fmt: skip
 REQUESTS, RATE = 20000, 200  # of one rollout: requests, and how many a second
@@ -41,6 +41,11 @@ BACK_S = 120.0  # until the version of before is back in service
 FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine; longer than two upgrades take
 
 
+@check(*TITLES, each=True, rank=WAITS, needs=(DATA,), locks={SERVING, MONITORING}, shares={UPGRADES}, images=IMAGES,
+       long=True,
+       inputs=("charts/serving", "charts/model-server", "scripts/trainyard/serving", "scripts/model_server",
+               "pipelines/serve.py", "scripts/trainyard_agent", "policies", "scripts/trainyard_dev/e2e/flows/served")
+)  # fmt: skip
 def on(context: Context) -> None:
     """On, all checks in turn on one model, off again; nothing of it is left."""
     works = {

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 
-from trainyard.pipelines.local.dataset import FILES, Dataset
+from trainyard.pipelines.local.dataset import FILES
 from trainyard_dev.e2e import cronjobs, runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import DATA, FIRST, STORAGE_CODE, VOLUMES, WAITS, check
 from trainyard_dev.e2e.recorder import require
 
 EXAMPLE_S = 180
 
 
-def bucket(context: Context, dataset: Dataset) -> None:
+@check(DATA, main=True, rank=FIRST, inputs=STORAGE_CODE)
+def bucket(context: Context) -> None:
     """The platform engineer's one command brings the data set, and each file is there whole."""
+    dataset = context.dataset
     with context.recorder.check(
         "storage.bucket", f"{dataset.name} into the bucket datasets, for all teams, by one command"
     ) as figures:
@@ -41,6 +44,7 @@ def claim(name: str, storage_class: str, size: str = "1Gi") -> dict:
     }
 
 
+@check("storage.dataset-cache", main=True, rank=WAITS, needs=(DATA,), inputs=STORAGE_CODE)
 def fill_cache(context: Context) -> None:
     """The platform copies the data set to the shared volume; a team's pod reads it there."""
     with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
@@ -52,6 +56,7 @@ def fill_cache(context: Context) -> None:
         require(phase == "Succeeded" and not lacking, f"a pod of {NAMESPACE} can't read {lacking}: {log}")
 
 
+@check("storage.rwx", main=True, shares={VOLUMES}, inputs=STORAGE_CODE)
 def shared(context: Context) -> None:
     """One volume, two nodes, two users: written here, appended there; deleted, it is archived."""
     with context.recorder.check(
@@ -83,6 +88,16 @@ def shared(context: Context) -> None:
         figures["archived"] = _archived(context, volume)
 
 
+@check("storage.csi")
+def csi(context: Context) -> None:
+    """Not in this run: whose volumes they are, and why."""
+    installed = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
+    own = "installed, but this run uses our own provisioner"
+    reason = own if installed else "its chart can't be pulled here; our own provisioner was used"
+    context.recorder.skip("storage.csi", "csi-driver-nfs from its upstream chart", reason)
+
+
+@check("storage.oversize", shares={VOLUMES}, inputs=STORAGE_CODE)
 def oversize(context: Context) -> None:
     """A pod that writes more than its claim asks for is ended by the provisioner, and the claim's events say why."""
     title = "a pod that writes more than its claim asks for is ended, and the claim says why"

@@ -11,6 +11,7 @@ from minio.error import S3Error
 from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import SYSTEM, Context, member
+from trainyard_dev.e2e.entry import APART, FIRST, RELEASE_CODE, UPGRADES, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, Layer, helm, layer
 
@@ -40,6 +41,7 @@ NOTE = "the weights of the second epoch"
 OBJECT = f"{NAME}/kept/model.bin"
 
 
+@check("teams.made", main=True, rank=FIRST, shares={VOLUMES}, inputs=RELEASE_CODE)
 def made(context: Context) -> None:
     """Every team of the contract has what its values promise, and a pod of each sees it."""
     teams = context.contract["teams"]
@@ -51,6 +53,8 @@ def made(context: Context) -> None:
             figures[team["name"]] = _pod_sees(context, team)
 
 
+@check("teams.add", "teams.change", "teams.remove", needs=("teams.made",), after=("seeing.rightsize",),
+       locks={UPGRADES, APART}, shares={VOLUMES}, inputs=RELEASE_CODE)  # fmt: skip
 def changed(context: Context) -> None:
     """A third team comes, changes, goes and comes back, each by one `helm upgrade`; the others notice nothing."""
     with layer(context) as values:

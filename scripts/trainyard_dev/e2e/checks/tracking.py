@@ -7,6 +7,7 @@ from typing import Any
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
+from trainyard_dev.e2e.entry import TORCH, UPGRADES, check
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.e2e.sites import tracking_server
@@ -19,6 +20,11 @@ SENT_S = 60.0
 RATE = "0.5"
 
 
+@check(ID, shares={UPGRADES}, images=(TORCH, "pipeline"),
+       inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
+               "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
+               "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
+               "scripts/trainyard_dev/e2e/sites/tracking_server.py"))  # fmt: skip
 def mlflow(context: Context) -> None:
     """A stand-in for the server keeps what it is asked; what it kept is the run, its parameter and its numbers."""
     title = "one value sends a job's parameters and metrics to an MLflow server in the cluster"

@@ -19,6 +19,7 @@ from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs, store
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.entry import DATA, GPUS, KINDS_CODE, TRAINS, check
 from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.gpu.uuids import node_uuids
 from trainyard_dev.versions import load
@@ -44,6 +45,11 @@ class Kind:
     ranks: int = 0  # due as the world's size; 0: whatever it is
     name: str = ""  # in place of the example's: another job with results of its own
     change: Callable[[dict[str, Any]], None] | None = None  # what becomes of the example
+
+    def images(self) -> tuple[str, ...]:
+        """What the job needs, of versions.yaml."""
+        found = re.findall(r"image: \S+/([a-z-]+):", (MANIFESTS / self.file).read_text())
+        return (self.image or found[0], *(["kubectl-delivery"] if self.file == "mpijob.yaml" else []))
 
 
 def _two_slots(job: dict[str, Any]) -> None:
@@ -147,7 +153,7 @@ def with_cuda(kind: Kind, text: str) -> list[str]:
     return [name for name in names if load().image(name) in text]
 
 
-def train(context: Context, kind: Kind, dataset: Dataset) -> None:
+def train(context: Context, kind: Kind) -> None:
     """Runs one kind to its end and checks all that is due; skips it where the machine has too few GPUs."""
     has = [count for count in context.gpus.values() if count]
     if sum(has) < kind.gpus or (kind.gpus and len(has) < kind.nodes):
@@ -155,7 +161,7 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
         context.recorder.skip(kind.id, kind.title, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
         return
     with context.recorder.check(kind.id, kind.title) as figures:
-        job = manifest(kind, dataset, cuda=context.gpu == "real")
+        job = manifest(kind, context.dataset, cuda=context.gpu == "real")
         try:
             trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)
             _check_gang(context, kind, trace, _priority(job), figures)
@@ -170,6 +176,18 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
             require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, due are {kind.ranks}")
         finally:
             jobs.delete(context, job, NAMESPACE)
+
+
+for one in ALL:
+    check(
+        one.id,
+        main=one in KINDS,
+        rank=TRAINS,
+        needs=(DATA, "storage.dataset-cache") if one.file == "tfjob.yaml" else (DATA,),
+        shares={GPUS},
+        images=one.images(),
+        inputs=KINDS_CODE,
+    )(lambda context, kind=one: train(context, kind))
 
 
 def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, figures: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import options, releases, store
 from trainyard_dev.e2e.checks import trail
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import ALONE, APART, RELEASE_CODE, TORCH, check
 from trainyard_dev.e2e.probe_job import ProbeJob
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.images import registry, source
@@ -36,6 +37,8 @@ TITLES = {
 }
 
 
+@check(*TITLES, needs=("uninstall.purge",),  # the cluster has no release then
+       locks={ALONE, APART}, images=(TORCH, *options.IMAGES), inputs=(*RELEASE_CODE, "versions.yaml"))  # fmt: skip
 def from_previous(context: Context, images: source.Source | None = None) -> None:
     """All checks in order, on a cluster without a release; leaves this version installed with two teams.
 

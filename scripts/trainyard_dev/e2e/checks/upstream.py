@@ -18,10 +18,14 @@ from trainyard_dev.corpus.sources import GROUPS
 from trainyard_dev.e2e import plain
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import GPUS, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.sites import stand_in
 
 WORKFLOW = "workflow"
+CODE = ("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/corpus/stand-in", "images/trainer",
+        "manifests/cluster")  # fmt: skip
+BESIDE = {WORKFLOW: ("pipeline", "argoexec"), "mpijob": ("kubectl-delivery",)}
 OURS = "/trainyard/"
 LABELS = {picked.OPERATOR: "training.kubeflow.org/job-name", picked.VOLCANO: "volcano.sh/job-name",
           picked.ARGO: "workflows.argoproj.io/workflow"}  # fmt: skip
@@ -54,6 +58,15 @@ def arrive(context: Context, kind: str) -> None:
         figures["filled_in_by"] = plain.filled_by(fills)
         for one in mine:
             figures[one.name] = _example(context, one, fills)
+
+
+for one in picked.kinds():
+    check(
+        check_id(one),
+        shares={GPUS, VOLUMES},
+        images=(*sorted({example.trainer for example in picked.of_kind(one)} - {""}), *BESIDE.get(one, ())),
+        inputs=(*CODE, "scripts/trainyard_dev/corpus/picked.py", "versions.yaml"),
+    )(lambda context, kind=one: arrive(context, kind))
 
 
 @dataclass

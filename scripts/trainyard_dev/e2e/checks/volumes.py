@@ -6,6 +6,7 @@ from typing import Any
 
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.entry import GPUS, STORAGE_CODE, UPGRADES, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 
 WORKSPACE, SHARED = "workspace", "shared"
@@ -13,6 +14,7 @@ MOUNT = "/v"
 BOUND = "jsonpath={.status.phase}=Bound"
 
 
+@check("storage.workspace", shares={GPUS, VOLUMES}, inputs=STORAGE_CODE)
 def workspace(context: Context) -> None:
     """Two users of a team share its workspace on two nodes; the other team's claim is another directory."""
     with context.recorder.check("storage.workspace", "a team's workspace: two users, two nodes, one group") as figures:
@@ -32,6 +34,7 @@ def workspace(context: Context) -> None:
         _run(context, "clean", f"rm {MOUNT}/check")
 
 
+@check("storage.workspace-returns", shares={VOLUMES}, inputs=STORAGE_CODE)
 def returning(context: Context) -> None:
     """A claim of the workspace class that is deleted and made again finds its files, on a new volume."""
     with context.recorder.check(
@@ -55,6 +58,7 @@ def returning(context: Context) -> None:
         context.kubectl("delete", "pv", after, "--wait=false")
 
 
+@check("storage.shared-ro", shares={VOLUMES}, inputs=STORAGE_CODE)
 def shared(context: Context) -> None:
     """What the platform writes to the shared volume, every team reads and none can change."""
     with context.recorder.check("storage.shared-ro", "the shared volume: the platform writes, teams read") as figures:
@@ -75,6 +79,7 @@ def shared(context: Context) -> None:
         _run(context, "clean", f"rm -r {MOUNT}/check", claim=SHARED, namespace=SYSTEM)
 
 
+@check("storage.static", locks={VOLUMES, UPGRADES}, inputs=STORAGE_CODE)
 def static(context: Context) -> None:
     """A static volume whose claim was deleted, as with a team's namespace, is bound again by a new claim."""
     with context.recorder.check(

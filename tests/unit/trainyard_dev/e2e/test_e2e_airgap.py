@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from trainyard.paths import ROOT
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e.checks import airgap, rights
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import Recorder, require
@@ -105,7 +104,7 @@ def test_nothing_counts_as_air_gapped_when_the_nodes_were_not_cut_off() -> None:
     with recorder.check("airgap.denied", "denied"):
         require(False, "there is still a way out")
     context = SimpleNamespace(recorder=recorder, nodes=[])
-    airgap.installed(cast(Context, context), cast(Dataset, None))
+    airgap.installed(cast(Context, context))
     assert {check.id: check.status for check in recorder.checks[1:]} == {
         "airgap.install": "skipped",
         "airgap.train": "skipped",

@@ -182,6 +182,6 @@ def test_a_job_larger_than_the_machine_is_skipped_with_the_reason() -> None:
     context = Context(
         "lab", Engine("podman"), kubectl, recorder, [], "real", MockGpuSpec(), False, {"n1": 1, "n2": 0}, DATA
     )
-    training.train(context, training.KINDS[0], DATA)
+    training.train(context, training.KINDS[0])
     [check] = recorder.checks
     assert (check.status, check.reason) == ("skipped", "it needs 4 GPU(s) on 2 node(s), the cluster has 1 on 1")

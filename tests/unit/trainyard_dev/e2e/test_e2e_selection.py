@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
 from trainyard_dev import changes
-from trainyard_dev.e2e import cli, selection
+from trainyard_dev.e2e import catalog, checks, cli, selection
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
 from trainyard_dev.e2e.checks import attacks, attacks_data, policies, training, uninstall, upgrade
 from trainyard_dev.versions import load
@@ -42,8 +42,8 @@ def test_the_catalog_knows_every_attack_refusal_and_kind() -> None:
         pod=lambda *args, **kwargs: {"metadata": {}, "spec": {"containers": [{}]}},
     )
     made = {f"attack.{attempt.id}" for attempt in attacks.attempts(context)}
-    made |= {f"attack.bucket-{end}" for end in attacks_data._call(None)}  # type: ignore[arg-type]
-    made |= {"attack.volume-claim", "attack.network-pod", "attack.network-nfs", "attack.network-api"}
+    made |= {f"attack.bucket-{end}" for end in attacks_data.ATTEMPTS} | {"attack.volume-claim"}
+    made |= {"attack.network-pod", "attack.network-nfs", "attack.network-api"}
     made |= {f"policies.{refusal.id}" for refusal in policies._refusals()} | {"policies.installed"}
     assert made == {i for i in all_ids() if i.startswith(("attack.", "policies."))}
     assert {kind.id for kind in training.ALL} | set(uninstall.TITLES) | set(upgrade.TITLES) <= set(all_ids())
@@ -92,9 +92,28 @@ def test_a_word_that_names_no_check() -> None:
 def test_needs_and_images_exist() -> None:
     known = set(all_ids())
     for entry in ENTRIES:
-        assert set(entry.needs) <= known and set(entry.main) <= set(entry.ids)
+        assert {*entry.needs, *entry.after} <= known and set(entry.main) <= set(entry.ids)
         assert set(entry.images) <= set(load().images)
         assert entry.main in ((), entry.ids) or entry.parts, f"{entry.ids} can't run in parts"
+
+
+def test_what_a_check_needs_stands_before_it() -> None:
+    place = {check_id: number for number, entry in enumerate(ENTRIES) for check_id in entry.ids}
+    late = {one for entry in ENTRIES for one in (*entry.needs, *entry.after) if place[one] >= place[entry.ids[0]]}
+    assert not late, "what conflicts with it would wait for it, and it for them"
+
+
+def test_a_check_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = "from trainyard_dev.e2e.entry import ALONE, check\n\n\n@check({})\ndef run(context):\n    pass\n"
+    (tmp_path / "aa_alone.py").write_text(declared.format('"new.alone", locks={ALONE}'))
+    (tmp_path / "zz_first.py").write_text(declared.format('"new.first", "new.second", main=True, each=True, rank=0'))
+    (tmp_path / "zz_asked.py").write_text(declared.format('"new.asked", asked="ASKED_FOR"'))
+    monkeypatch.setattr(checks, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(catalog, "REGISTERED", list(ENTRIES))
+    monkeypatch.setattr("trainyard_dev.e2e.entry.REGISTERED", catalog.REGISTERED)
+    ids = [entry.ids for entry in catalog.found()]
+    assert set(ids) - {entry.ids for entry in ENTRIES} == {("new.alone",), ("new.first", "new.second")}
+    assert ids.index(("new.first", "new.second")) < ids.index(("train.tfjob",)) < ids.index(("new.alone",))
 
 
 def test_a_changed_file_chooses_the_groups_that_check_it() -> None:
