@@ -13,9 +13,6 @@ from importlib import import_module
 from trainyard_dev.e2e import checks
 from trainyard_dev.e2e.entry import REGISTERED, Entry
 
-# Reported before the entries: the cluster and the installation on it.
-START = ("cluster.up", "install.helm", "nodes.late-gpu-node", "nodes.gpu-node", "install.helm-test")
-
 
 def found() -> tuple[Entry, ...]:
     """The checks of every module: by rank, then by module, then as they stand there."""
@@ -31,7 +28,10 @@ def found() -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda entry: (rank(entry), entry.run.__module__)))
 
 
-ENTRIES = found()
+_ALL = found()
+FIRST, ENTRIES = (tuple(entry for entry in _ALL if entry.start is start) for start in (True, False))
+# Reported before the entries: the cluster and the installation on it.
+START = ("cluster.up", "install.helm", *(check_id for entry in FIRST for check_id in entry.ids))
 
 
 def all_ids() -> list[str]:

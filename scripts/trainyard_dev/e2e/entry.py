@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeVar
 
 from trainyard_dev.e2e.context import Context
 
-Run = TypeVar("Run", bound=Callable[[Context], object])
+Run = TypeVar("Run", bound=Callable[..., object])
 
 # What checks hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
 GPUS = "gpus"  # every GPU of the cluster
@@ -25,7 +26,7 @@ APART = "a cluster of its own"  # in a full run: there, nothing else may run
 FIRST, WAITS, TRAINS, ON_GPUS, ANY, LATE = 0, 10, 20, 30, 50, 70
 BY_LOCK = {GPUS: 40, VOLUMES: 60, UPGRADES: 60, ALONE: 80}
 
-TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
+TORCH, TENSORFLOW = "trainer-torch", "trainer-tensorflow"
 PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
 KFP_IMAGES = ("argoexec", "pipeline", "python-311")  # of components as kfp writes them
 DATA = "storage.bucket"
@@ -64,6 +65,7 @@ class Entry:
             of them changed.
         long: it takes minutes with nothing beside it; CHANGED=1 leaves it to FULL=1 and says so.
         login: its cluster's API server takes tokens of an issuer; chosen with it, a new cluster is made so.
+        start: of every new cluster, beside the first of the chosen checks.
         asked: a variable of the environment without which it isn't there: a campaign of its own.
     """
 
@@ -80,6 +82,7 @@ class Entry:
     parts: tuple[tuple[str, ...], ...] = ()
     long: bool = False
     login: bool = False
+    start: bool = False
     asked: str = ""
 
     def conflicts(self, other: Entry) -> bool:
@@ -96,6 +99,7 @@ REGISTERED: list[Entry] = []  # what `check` has decorated so far; `catalog.ENTR
 
 def check(
     *ids: str,
+    title: str = "",
     main: bool | tuple[str, ...] = False,
     each: bool = False,
     locks: Set[str] = frozenset(),
@@ -105,6 +109,7 @@ def check(
     """Makes a function of a module in `checks/` a check that reports these ids; `more` are fields of Entry.
 
     Args:
+        title: of its one id; the function then gets the context and the figures, and is the body of that check.
         main: the ids of the main job; True: all.
         each: every id can be chosen alone.
     """
@@ -114,8 +119,15 @@ def check(
     more.setdefault("rank", max((BY_LOCK.get(lock, usual) for lock in locks), default=usual))
 
     def register(run: Run) -> Run:
+        @wraps(run)
+        def reported(context: Context) -> None:
+            with context.recorder.check(ids[0], title) as figures:
+                run(context, figures)
+
         chosen = main if isinstance(main, tuple) else ids if main else ()
-        REGISTERED.append(Entry(ids, run, chosen, locks=frozenset(locks), shares=frozenset(shares), **more))
+        REGISTERED.append(
+            Entry(ids, reported if title else run, chosen, locks=frozenset(locks), shares=frozenset(shares), **more)
+        )
         return run
 
     return register

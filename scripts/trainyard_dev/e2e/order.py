@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from trainyard_dev.cluster import lifecycle
 from trainyard_dev.cluster.nodes import forget_stale
-from trainyard_dev.e2e import install, schedule, second, selection
-from trainyard_dev.e2e.checks import nodes
+from trainyard_dev.e2e import schedule, second, selection
+from trainyard_dev.e2e.catalog import FIRST
+from trainyard_dev.e2e.checks import install, nodes
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import APART, GPUS, Entry
+from trainyard_dev.e2e.entry import APART, Entry
 from trainyard_dev.images import registry
 
 
@@ -40,22 +41,6 @@ def _installed(context: Context) -> bool:
     with context.recorder.span("install", "helm install --wait"):
         install.install(context)
     return not context.recorder.failed("install.helm")
-
-
-def _late(context: Context) -> None:
-    if context.gpus[context.gpu_nodes[-1]]:
-        nodes.late(context)
-    else:
-        title = "a GPU node that joins after the installation"
-        context.recorder.skip("nodes.late-gpu-node", title, "one GPU serves one node only")
-
-
-# Of every new cluster, beside the first of the chosen checks that need no GPU.
-FIRST = (
-    Entry(("nodes.late-gpu-node",), _late, locks=frozenset({GPUS})),
-    Entry(("nodes.gpu-node",), nodes.prepared, locks=frozenset({GPUS})),
-    Entry(("install.helm-test",), install.self_test),
-)
 
 
 def _reinstalled(context: Context) -> bool:

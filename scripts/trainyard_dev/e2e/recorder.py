@@ -14,10 +14,21 @@ from trainyard_dev.report.model import Check, Span
 
 POLL_S = 2.0
 T = TypeVar("T")
+Figures = dict[str, Any]
 
 
 class CheckError(TrainyardError):
     """A check saw something else than it should; the sentence says what was seen and what was due."""
+
+
+class ImpossibleError(Exception):
+    """A check can't run here; the sentence says why."""
+
+
+def possible(condition: object, why: str) -> None:
+    """Skips the running check with the sentence `why` unless the condition holds."""
+    if not condition:
+        raise ImpossibleError(why)
 
 
 def require(condition: object, what: str) -> None:
@@ -59,9 +70,9 @@ class Recorder:
         self.spans: list[Span] = []
 
     @contextmanager
-    def check(self, check_id: str, title: str) -> Iterator[dict[str, Any]]:
+    def check(self, check_id: str, title: str) -> Iterator[Figures]:
         """Runs one check; the body fills the yielded figures. Any error fails it; the run goes on."""
-        figures: dict[str, Any] = {}
+        figures: Figures = {}
         began = time.monotonic()
 
         def done(status: str, reason: str = "") -> None:
@@ -71,6 +82,8 @@ class Recorder:
 
         try:
             yield figures
+        except ImpossibleError as error:
+            done("skipped", str(error))
         except TrainyardError as error:
             done("failed", str(error))
         except (KeyError, IndexError, ValueError) as error:  # an answer of another shape than expected

@@ -13,7 +13,7 @@ from minio.error import S3Error
 from trainyard_dev.e2e import store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, way
 from trainyard_dev.e2e.entry import STORAGE_CODE, TORCH, check
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import CheckError, Figures, require
 from trainyard_dev.versions import load
 
 VICTIM = f"{NAMESPACE}/attack/model.bin"
@@ -71,28 +71,27 @@ def buckets(context: Context) -> None:
         require(victim.read("runs", VICTIM) == b"weights", f"runs/{VICTIM} is not what {NAMESPACE} wrote")
 
 
-@check("attack.volume-claim", main=True, inputs=STORAGE_CODE)
-def volume(context: Context) -> None:
+@check("attack.volume-claim", title=f"a claim on the workspace of {NAMESPACE}", main=True, inputs=STORAGE_CODE)
+def volume(context: Context, figures: Figures) -> None:
     """A claim that names the volume of another team's workspace never gets it."""
-    with context.recorder.check("attack.volume-claim", f"a claim on the workspace of {NAMESPACE}") as figures:
-        bound = context.kubectl.get("pvc", "workspace", "-n", NAMESPACE)[0]
-        name = bound["spec"]["volumeName"]
-        figures |= {"who": f"a member of {OTHER}", "tried": f"a claim that names the volume {name}"}
-        claim: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "attack-claim"},
-            "spec": {key: bound["spec"][key] for key in ("accessModes", "resources", "storageClassName")}
-            | {"volumeName": name},
-        }
-        context.kubectl.apply([claim], OTHER)  # as an administrator: not even that may help
-        try:
-            time.sleep(5)
-            seen = context.kubectl.get("pvc", "attack-claim", "-n", OTHER)[0]["status"]["phase"]
-            require(seen != "Bound", f"the claim is {seen}")
-            figures |= {"refused_by": "volume binding", "message": f"the claim stays {seen}: the volume has its claim"}
-        finally:
-            context.kubectl("delete", "pvc", "attack-claim", "-n", OTHER, "--wait=false")
+    bound = context.kubectl.get("pvc", "workspace", "-n", NAMESPACE)[0]
+    name = bound["spec"]["volumeName"]
+    figures |= {"who": f"a member of {OTHER}", "tried": f"a claim that names the volume {name}"}
+    claim: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "attack-claim"},
+        "spec": {key: bound["spec"][key] for key in ("accessModes", "resources", "storageClassName")}
+        | {"volumeName": name},
+    }
+    context.kubectl.apply([claim], OTHER)  # as an administrator: not even that may help
+    try:
+        time.sleep(5)
+        seen = context.kubectl.get("pvc", "attack-claim", "-n", OTHER)[0]["status"]["phase"]
+        require(seen != "Bound", f"the claim is {seen}")
+        figures |= {"refused_by": "volume binding", "message": f"the claim stays {seen}: the volume has its claim"}
+    finally:
+        context.kubectl("delete", "pvc", "attack-claim", "-n", OTHER, "--wait=false")
 
 
 @check(*(f"attack.{end}" for end in PLACES), main=True, images=(TORCH,), inputs=("charts/trainyard/templates",))

@@ -15,7 +15,7 @@ from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import DATA, GPUS, KINDS_CODE, check
-from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.recorder import Figures, had, possible, require
 
 EXAMPLES = ROOT / "examples"
 TRAIN_S = 600
@@ -75,10 +75,9 @@ SCRIPTS = (
 
 def train(context: Context, script: Script) -> None:
     """One script to its end, as a member runs it; its folder is copied, so that nothing is left in the repository."""
-    if context.gpu == "real" and script.kind == "MPIJob":
-        context.recorder.skip(script.id, script.title, "the platform has no image of Horovod with CUDA")
-        return
     with context.recorder.check(script.id, script.title) as figures, runs.copied(EXAMPLES / script.folder) as folder:
+        runnable = context.gpu != "real" or script.kind != "MPIJob"
+        possible(runnable, "the platform has no image of Horovod with CUDA")
         asked = ["--nodes", script.nodes, "--gpus", script.gpus, "--cpu", "200m", "--memory", script.memory]
         words = [*map(str, asked), "--shared-memory", "64Mi", "--deadline", "10m", "--", *script.command]
         began = time.monotonic()
@@ -117,14 +116,11 @@ for one in SCRIPTS:
     )(lambda context, script=one: train(context, script))
 
 
-@check("arrivals.imports", inputs=("scripts/trainyard/kinds", "scripts/trainyard/training"))
-def refused(context: Context) -> None:
+@check("arrivals.imports", title="a script that imports what the image lacks is refused before anything is sent",
+       inputs=("scripts/trainyard/kinds", "scripts/trainyard/training"))  # fmt: skip
+def refused(context: Context, figures: Figures) -> None:
     """What no image has is refused before anything is sent, with what to do."""
-    title = "a script that imports what the image lacks is refused before anything is sent"
-    with (
-        context.recorder.check("arrivals.imports", title) as figures,
-        tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch,
-    ):
+    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         folder = Path(scratch)
         (folder / "train.py").write_text("import keras\nimport torch\nimport sklearn\n")
         code, out, said = _trainyard(context, folder, ["--", "python", "train.py"])

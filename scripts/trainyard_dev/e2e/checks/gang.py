@@ -14,49 +14,47 @@ from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks.training import KINDS, manifest
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import GPUS, UPGRADES, check
-from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.recorder import Figures, had, possible, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report.phases import job_spans
 
 WATCH_S = 12
 TOO_LARGE = "too-large"
-STRICT_ID = "queues.strict"
-STRICT_TITLE = "queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first"
 STRICT = "global.contract.scheduler.queueingStrategy=StrictFIFO"
 WAITS_S = 10  # several rounds of the scheduler
 STARTS_S = 60
 HEAD, LATE = "turn-head", "turn-late"
 
 
-@check("gang.refused", main=True, shares={GPUS}, inputs=("charts/trainyard/templates",))
-def refused(context: Context) -> None:
+@check("gang.refused", title="a gang larger than the cluster holds zero GPUs", main=True, shares={GPUS},
+       inputs=("charts/trainyard/templates",))  # fmt: skip
+def refused(context: Context, figures: Figures) -> None:
     """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
-    with context.recorder.check("gang.refused", "a gang larger than the cluster holds zero GPUs") as figures:
-        capacity = sum(_allocatable(context).values())
-        workers = capacity  # with the master: one more than there are GPUs
-        job = too_large(context)
-        figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
-        trace = jobs.Trace(TOO_LARGE)
-        context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
-        try:
-            end, held = time.monotonic() + WATCH_S, 0
-            while time.monotonic() < end:
-                jobs.poll(context, trace, job, NAMESPACE)
-                held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
-                time.sleep(jobs.POLL_S)
-            group = trace.group or next((g for g in trace.groups.values() if g["metadata"]["name"] == TOO_LARGE), None)
-            status = had(group, "no PodGroup was made for the gang")["status"]
-            figures["gpus_held"] = held
-            figures["pods_created"] = len(trace.pods)
-            figures["podgroup_phase"] = status.get("phase")
-            reasons = [c.get("message", "") for c in status.get("conditions", []) if c["type"] == "Unschedulable"]
-            figures["scheduler_says"] = reasons[-1] if reasons else ""
-            require(held == 0, f"an incomplete gang held {held} GPUs")
-            require(figures["podgroup_phase"] in ("Pending", "Inqueue"), f"the PodGroup is {figures['podgroup_phase']}")
-        finally:
-            pods = list(trace.pods.values())
-            context.recorder.spans += job_spans("gang.refused", pods, podgroup=trace.group, until=time.time())
-            jobs.delete(context, job, NAMESPACE)
+    capacity = sum(_allocatable(context).values())
+    workers = capacity  # with the master: one more than there are GPUs
+    job = too_large(context)
+    figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
+    trace = jobs.Trace(TOO_LARGE)
+    context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+    try:
+        end, held = time.monotonic() + WATCH_S, 0
+        while time.monotonic() < end:
+            jobs.poll(context, trace, job, NAMESPACE)
+            held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
+            time.sleep(jobs.POLL_S)
+        group = trace.group or next((g for g in trace.groups.values() if g["metadata"]["name"] == TOO_LARGE), None)
+        status = had(group, "no PodGroup was made for the gang")["status"]
+        figures["gpus_held"] = held
+        figures["pods_created"] = len(trace.pods)
+        figures["podgroup_phase"] = status.get("phase")
+        reasons = [c.get("message", "") for c in status.get("conditions", []) if c["type"] == "Unschedulable"]
+        figures["scheduler_says"] = reasons[-1] if reasons else ""
+        require(held == 0, f"an incomplete gang held {held} GPUs")
+        require(figures["podgroup_phase"] in ("Pending", "Inqueue"), f"the PodGroup is {figures['podgroup_phase']}")
+    finally:
+        pods = list(trace.pods.values())
+        context.recorder.spans += job_spans("gang.refused", pods, podgroup=trace.group, until=time.time())
+        jobs.delete(context, job, NAMESPACE)
 
 
 def too_large(context: Context) -> dict[str, Any]:
@@ -78,26 +76,24 @@ def _allocatable(context: Context) -> dict[str, int]:
     return {n["metadata"]["name"]: int(n["status"]["allocatable"].get(GPU, 0)) for n in context.kubectl.get("nodes")}
 
 
-@check(STRICT_ID, locks={GPUS}, shares={UPGRADES}, inputs=("charts/trainyard/templates", "scripts/trainyard_agent"))
-def strict(context: Context) -> None:
+@check("queues.strict", title="queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first",
+       locks={GPUS}, shares={UPGRADES}, inputs=("charts/trainyard/templates", "scripts/trainyard_agent"))  # fmt: skip
+def strict(context: Context, figures: Figures) -> None:
     """By default the small pod behind starts; after an upgrade to StrictFIFO it waits for the first."""
     most = max(context.gpus.values())
-    if most < 2:
-        context.recorder.skip(STRICT_ID, STRICT_TITLE, "it needs a node with two GPUs")
-        return
-    with context.recorder.check(STRICT_ID, STRICT_TITLE) as figures:
-        with _line(context, most):
-            require(_starts(context, LATE), "with BestEffortFIFO the pod behind should have started")
-        with changed(context, STRICT) as figures["upgrade_seconds"]:
-            scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
-            names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
-            require("queue-gate" in names, f"the scheduler's pod has the containers {sorted(names)}")
-            with _line(context, most) as holders:
-                figures["watched_seconds"] = WAITS_S
-                require(not _starts(context, LATE, WAITS_S), "the pod behind passed the first of its queue")
-                context.end_pods(*holders, check=True)
-                require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
-                require(_starts(context, LATE), "the pod behind doesn't start after the first")
+    possible(most >= 2, "it needs a node with two GPUs")
+    with _line(context, most):
+        require(_starts(context, LATE), "with BestEffortFIFO the pod behind should have started")
+    with changed(context, STRICT) as figures["upgrade_seconds"]:
+        scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
+        names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
+        require("queue-gate" in names, f"the scheduler's pod has the containers {sorted(names)}")
+        with _line(context, most) as holders:
+            figures["watched_seconds"] = WAITS_S
+            require(not _starts(context, LATE, WAITS_S), "the pod behind passed the first of its queue")
+            context.end_pods(*holders, check=True)
+            require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
+            require(_starts(context, LATE), "the pod behind doesn't start after the first")
 
 
 @contextmanager

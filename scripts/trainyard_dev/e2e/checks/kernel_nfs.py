@@ -8,10 +8,9 @@ import time
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.entry import check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, possible, require
 from trainyard_dev.e2e.sites.guest import machine
 
-CHECK, TITLE = "storage.kernel-nfs", "a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks"
 # Exports of the profile kind, for 127.0.0.1 alone: where a port-forward arrives.
 WRITABLE, READONLY = "/kernel-check", "/kernel-check-ro"
 VERSIONS = ("4.1", "4.2")
@@ -19,40 +18,35 @@ MEBIBYTES = 16
 MARK = "written by the server"
 
 
-@check(CHECK, inputs=("charts/nfs", "images/nfs-server"))
-def kernel_nfs(context: Context) -> None:
+@check("storage.kernel-nfs", title="a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks",
+       inputs=("charts/nfs", "images/nfs-server"))  # fmt: skip
+def kernel_nfs(context: Context, figures: Figures) -> None:
     """Boots the guest against a port-forward to the server's pod and judges what it saw."""
-    lacking = machine.missing()
-    if lacking:
-        context.recorder.skip(CHECK, TITLE, lacking)
-        return
-    with context.recorder.check(CHECK, TITLE) as figures:
-        pod = storage.nfs_server(context)
-        exports = context.kubectl("exec", "-n", SYSTEM, pod, "--", "cat", "/etc/ganesha/exports").stdout
-        folders = [line.split()[0] for line in exports.splitlines() if line]
-        for name in (WRITABLE, READONLY):
-            require(
-                f"/export{name}" in folders, f"the server has no export {name}: nfs.exports of the profile lacks it"
-            )
-        put = f"echo '{MARK}' > /export{READONLY}/file"
-        context.kubectl("exec", "-n", SYSTEM, pod, "--", "bash", "-c", put)
-        began = time.monotonic()
-        with context.kubectl.forward(f"pod/{pod}", 2049, SYSTEM) as port:
-            facts = machine.boot(
-                {
-                    "NFS_PORT": str(port),
-                    "NFS_WRITABLE": WRITABLE,
-                    "NFS_READONLY": READONLY,
-                    "NFS_FOREIGN": "/shared",
-                    "NFS_MEBIBYTES": str(MEBIBYTES),
-                }
-            )
-        figures |= {"kernel": facts["kernel"], "mebibytes": MEBIBYTES, "seconds": round(time.monotonic() - began, 1)}
-        for version in VERSIONS:
-            figures |= {f"v{version} {what}": facts.get(f"{version}.{what}", "") for what in ("flock", "range-lock")}
-            figures[f"v{version} write refused"] = facts.get(f"{version}.readonly-export-write", "")
-        for problem in judge(facts):
-            require(False, problem)
+    possible(not (lacking := machine.missing()), lacking)
+    pod = storage.nfs_server(context)
+    exports = context.kubectl("exec", "-n", SYSTEM, pod, "--", "cat", "/etc/ganesha/exports").stdout
+    folders = [line.split()[0] for line in exports.splitlines() if line]
+    for name in (WRITABLE, READONLY):
+        require(f"/export{name}" in folders, f"the server has no export {name}: nfs.exports of the profile lacks it")
+    put = f"echo '{MARK}' > /export{READONLY}/file"
+    context.kubectl("exec", "-n", SYSTEM, pod, "--", "bash", "-c", put)
+    began = time.monotonic()
+    with context.kubectl.forward(f"pod/{pod}", 2049, SYSTEM) as port:
+        facts = machine.boot(
+            {
+                "NFS_PORT": str(port),
+                "NFS_WRITABLE": WRITABLE,
+                "NFS_READONLY": READONLY,
+                "NFS_FOREIGN": "/shared",
+                "NFS_MEBIBYTES": str(MEBIBYTES),
+            }
+        )
+    figures |= {"kernel": facts["kernel"], "mebibytes": MEBIBYTES, "seconds": round(time.monotonic() - began, 1)}
+    for version in VERSIONS:
+        figures |= {f"v{version} {what}": facts.get(f"{version}.{what}", "") for what in ("flock", "range-lock")}
+        figures[f"v{version} write refused"] = facts.get(f"{version}.readonly-export-write", "")
+    for problem in judge(facts):
+        require(False, problem)
 
 
 def judge(facts: dict[str, str]) -> list[str]:

@@ -12,43 +12,42 @@ from trainyard_dev.bench.runner import FOLDER
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import ALONE, DATA, KFP_IMAGES, TENSORFLOW, TORCH, check
-from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.recorder import Figures, had, require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
-ID, TITLE = "pipelines.kfp-cost", "a first step's wait, mnist from the cache, 500 small steps beside a bare workflow"
 STEPS, MANY_S, FEW_S = 500, 2400, 420
 
 
-@check(ID, asked="KFP_COST", needs=(DATA,), locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))
-def cost(context: Context) -> None:
+@check("pipelines.kfp-cost", title="a first step's wait, mnist from the cache, 500 small steps beside a bare workflow",
+       asked="KFP_COST", needs=(DATA,), locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
+def cost(context: Context, figures: Figures) -> None:
     """Measures, and fails above a goal; the figures and a plot lie in the folder of benchmarks all the same."""
-    with context.recorder.check(ID, TITLE) as figures:
-        found = {}
-        for again in ("first run", "second run"):
-            asked = time.time()
-            seen = runs.succeed(context, FLOWS / "cost.py", "--name", "first", "--no-cache", timeout=FEW_S)
-            found[kfp.FIRST, again] = float(seen.output("began")) - asked
-            runs.forget(context, seen)
-        mnist = [runs.succeed(context, PIPELINES / "mnist.py", timeout=FEW_S) for _ in range(2)]
-        require(not mnist[1].pods, f"steps ran again: {', '.join(mnist[1].ran)}")
-        found[kfp.CACHED, "kfp"] = _seconds(mnist[1])
-        runs.forget(context, *mnist)
-        items = f"items={json.dumps(list(range(STEPS)))}"
-        for column, file, options in (
-            (kfp.BARE, "bare.yaml", ()),
-            ("kfp", "cost.py", ("--name", "many", "--no-cache")),
-        ):
-            many = runs.succeed(context, FLOWS / file, "-p", items, *options, timeout=MANY_S)
-            require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, due are {STEPS}")
-            found[kfp.MANY, column] = _seconds(many)
-            runs.forget(context, many)
-        made = kfp.figures(found)
-        summary.write_made(made, FOLDER)
-        kfp.draw(made, FOLDER)
-        figures |= {f"{one.case}, {one.column}": round(one.value, 1) for one in made}
-        over = [one.id for one in made if one.bound and one.value > one.bound]
-        require(not over, f"above the goal: {', '.join(over)}")
-        campaigns.ended("kfp-cost", good=True)
+    found = {}
+    for again in ("first run", "second run"):
+        asked = time.time()
+        seen = runs.succeed(context, FLOWS / "cost.py", "--name", "first", "--no-cache", timeout=FEW_S)
+        found[kfp.FIRST, again] = float(seen.output("began")) - asked
+        runs.forget(context, seen)
+    mnist = [runs.succeed(context, PIPELINES / "mnist.py", timeout=FEW_S) for _ in range(2)]
+    require(not mnist[1].pods, f"steps ran again: {', '.join(mnist[1].ran)}")
+    found[kfp.CACHED, "kfp"] = _seconds(mnist[1])
+    runs.forget(context, *mnist)
+    items = f"items={json.dumps(list(range(STEPS)))}"
+    for column, file, options in (
+        (kfp.BARE, "bare.yaml", ()),
+        ("kfp", "cost.py", ("--name", "many", "--no-cache")),
+    ):
+        many = runs.succeed(context, FLOWS / file, "-p", items, *options, timeout=MANY_S)
+        require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, due are {STEPS}")
+        found[kfp.MANY, column] = _seconds(many)
+        runs.forget(context, many)
+    made = kfp.figures(found)
+    summary.write_made(made, FOLDER)
+    kfp.draw(made, FOLDER)
+    figures |= {f"{one.case}, {one.column}": round(one.value, 1) for one in made}
+    over = [one.id for one in made if one.bound and one.value > one.bound]
+    require(not over, f"above the goal: {', '.join(over)}")
+    campaigns.ended("kfp-cost", good=True)
 
 
 def _seconds(seen: Seen) -> float:

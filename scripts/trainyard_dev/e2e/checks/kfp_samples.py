@@ -30,11 +30,10 @@ from trainyard_dev import campaigns
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import ALONE, KFP_IMAGES, TENSORFLOW, TORCH, check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, require
 from trainyard_dev.e2e.runs import Seen
 from trainyard_dev.e2e.sites import egress
 
-ID, TITLE = "pipelines.kfp-samples", "KFP's own compiled samples, as they stand, on nodes that are cut off"
 FOLDER, FILE = "KFP_SAMPLES", OUT / "kfp" / "samples.csv"
 AT_ONCE, ONE_S, PUT_S = 4, 1200, 600  # two samples sleep for 900 s
 NAME = "kfp-samples"  # a claim and an object that samples take
@@ -85,10 +84,11 @@ def names(place: Path) -> list[str]:
     return sorted(str(one.relative_to(place)) for one in place.rglob("*.yaml"))
 
 
-@check(ID, asked=FOLDER, locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))
-def samples(context: Context) -> None:
+@check("pipelines.kfp-samples", title="KFP's own compiled samples, as they stand, on nodes that are cut off",
+       asked=FOLDER, locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
+def samples(context: Context, figures: Figures) -> None:
     """All of them, a few at a time; the table of verdicts lies in `FILE`."""
-    with context.recorder.check(ID, TITLE) as figures, _ready(context) as place:
+    with _ready(context) as place:
         said = threading.Lock()
 
         def told(name: str) -> Verdict:

@@ -6,28 +6,27 @@ import time
 
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.entry import MONITORING, TRAINS, UPGRADES, check
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import CheckError, Figures, require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
 ON = "metrics-server.enabled=true"
-ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
 PATIENCE_S = 120
 API = "v1beta1.metrics.k8s.io"
 BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough to be seen, and no core to itself
 
 
-@check(ID, rank=TRAINS, locks={MONITORING}, shares={UPGRADES}, images=("metrics-server",),
+@check("metrics.top", title="metrics-server, switched on, answers a member's kubectl top pods; off again it is gone",
+       rank=TRAINS, locks={MONITORING}, shares={UPGRADES}, images=("metrics-server",),
        inputs=("charts/metrics-server",))  # fmt: skip
-def top(context: Context) -> None:
+def top(context: Context, figures: Figures) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
-    with context.recorder.check(ID, TITLE) as figures:
-        with context.holding(context.pod("busy", BUSY)):
-            with changed(context, ON) as figures["seconds"]:
-                figures["said"] = said = _answer(context)
-            name, cpu, memory = said.split()[:3]
-            require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
-            require(memory.endswith("Mi"), f"kubectl top says {said}")
-        require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
+    with context.holding(context.pod("busy", BUSY)):
+        with changed(context, ON) as figures["seconds"]:
+            figures["said"] = said = _answer(context)
+        name, cpu, memory = said.split()[:3]
+        require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
+        require(memory.endswith("Mi"), f"kubectl top says {said}")
+    require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
 
 
 def _answer(context: Context) -> str:

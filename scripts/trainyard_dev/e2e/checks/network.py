@@ -5,48 +5,42 @@ from __future__ import annotations
 from trainyard import components
 from trainyard_dev.e2e.context import SYSTEM, Context, way
 from trainyard_dev.e2e.entry import check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, require
 
 
-@check("network.policies", inputs=("charts/trainyard/templates",))
-def policies(context: Context) -> None:
+@check("network.policies", title="a team's pod reaches the object store and no other service of the platform",
+       inputs=("charts/trainyard/templates",))  # fmt: skip
+def policies(context: Context, figures: Figures) -> None:
     """A team's pod reaches what its policies name and nothing else, though a node reaches both."""
-    title = "a team's pod reaches the object store and no other service of the platform"
-    with context.recorder.check("network.policies", title) as figures:
-        targets = {"object store": ("trainyard-minio", 9000), "admission": ("trainyard-admission-service", 443)}
-        services = {
-            s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)
-        }
-        lines = [way(services[name], port) for name, port in targets.values()]
-        for what, line in zip(targets, lines, strict=True):
-            figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
-        # A policy takes effect a moment after a pod starts: the first seconds don't count.
-        pod = context.pod("net", "sleep 3\n" + "\n".join(lines))
-        seen = context.run_pod(pod)[1].split()
-        figures |= {f"{what} from a pod": answer for what, answer in zip(targets, seen, strict=True)}
-        nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
-        require(nodes == {"open"}, f"a node does not reach every service: {figures}")
-        require(seen[0] == "open", "a team's pod can't reach the object store")
-        require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
+    targets = {"object store": ("trainyard-minio", 9000), "admission": ("trainyard-admission-service", 443)}
+    services = {s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)}
+    lines = [way(services[name], port) for name, port in targets.values()]
+    for what, line in zip(targets, lines, strict=True):
+        figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
+    # A policy takes effect a moment after a pod starts: the first seconds don't count.
+    pod = context.pod("net", "sleep 3\n" + "\n".join(lines))
+    seen = context.run_pod(pod)[1].split()
+    figures |= {f"{what} from a pod": answer for what, answer in zip(targets, seen, strict=True)}
+    nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
+    require(nodes == {"open"}, f"a node does not reach every service: {figures}")
+    require(seen[0] == "open", "a team's pod can't reach the object store")
+    require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
 
 
-@check("network.first-moment", inputs=("charts/trainyard/templates",))
-def first_moment(context: Context) -> None:
+@check("network.first-moment", title="a pod of a team reaches no service of the platform in its first moment either",
+       inputs=("charts/trainyard/templates",))  # fmt: skip
+def first_moment(context: Context, figures: Figures) -> None:
     """A team's pod that connects at once, before its own policies hold it, is refused where it connects to."""
-    title = "a pod of a team reaches no service of the platform in its first moment either"
-    with context.recorder.check("network.first-moment", title) as figures:
-        services = context.kubectl.get("services", "-n", SYSTEM)
-        address = next(
-            s["spec"]["clusterIP"] for s in services if s["metadata"]["name"] == "trainyard-admission-service"
-        )
-        connect = way(address, 443, seconds=1)
-        node = context.engine.exec(context.cpu_node, ["bash", "-c", connect])
-        figures["from a node"] = node.stdout.strip()
-        script = f"for try in 1 2 3; do {connect}; done"
-        figures["from a pod that begins"] = context.run_pod(context.pod("net-first", script))[1]
-        require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
-        seen = set(str(figures["from a pod that begins"]).split())
-        require(seen == {"closed"}, f"a team's pod reached the platform's admission as it started: {figures}")
+    services = context.kubectl.get("services", "-n", SYSTEM)
+    address = next(s["spec"]["clusterIP"] for s in services if s["metadata"]["name"] == "trainyard-admission-service")
+    connect = way(address, 443, seconds=1)
+    node = context.engine.exec(context.cpu_node, ["bash", "-c", connect])
+    figures["from a node"] = node.stdout.strip()
+    script = f"for try in 1 2 3; do {connect}; done"
+    figures["from a pod that begins"] = context.run_pod(context.pod("net-first", script))[1]
+    require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
+    seen = set(str(figures["from a pod that begins"]).split())
+    require(seen == {"closed"}, f"a team's pod reached the platform's admission as it started: {figures}")
 
 
 def series_closed(context: Context) -> int:
@@ -66,17 +60,16 @@ def series_closed(context: Context) -> int:
     return len(targets) - 1
 
 
-@check("network.nfs-closed", inputs=("charts/nfs",))
-def storage_closed(context: Context) -> None:
+@check("network.nfs-closed", title="pods can't reach the NFS server past their mounts", inputs=("charts/nfs",))
+def storage_closed(context: Context, figures: Figures) -> None:
     """Pods can't speak to the NFS server, which trusts every client; nodes can."""
-    with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
-        services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
-        host = services[0]["spec"]["clusterIP"]
-        connect = way(host, 2049)
-        for node in (context.cpu_node, context.gpu_nodes[0]):
-            figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
-        pod = context.pod("nfs-direct", f"sleep 3; {connect}", node=context.cpu_node)
-        figures["from a pod"] = context.run_pod(pod)[1]
-        nodes = [seen for place, seen in figures.items() if place != "from a pod"]
-        require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")
-        require(figures["from a pod"].endswith("closed"), "a tenant's pod can connect to the NFS server")
+    services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
+    host = services[0]["spec"]["clusterIP"]
+    connect = way(host, 2049)
+    for node in (context.cpu_node, context.gpu_nodes[0]):
+        figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
+    pod = context.pod("nfs-direct", f"sleep 3; {connect}", node=context.cpu_node)
+    figures["from a pod"] = context.run_pod(pod)[1]
+    nodes = [seen for place, seen in figures.items() if place != "from a pod"]
+    require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")
+    require(figures["from a pod"].endswith("closed"), "a tenant's pod can connect to the NFS server")

@@ -11,7 +11,7 @@ from trainyard_dev.cluster.nodes import mock_gpu_folder
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.entry import GPUS, LATE, check
 from trainyard_dev.e2e.jobs import gpus
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, possible, require
 from trainyard_dev.gpu import mock
 
 WAIT_S = 90
@@ -70,72 +70,64 @@ def join(context: Context, name: str) -> None:
     )
 
 
-def prepared(context: Context) -> None:
-    """The GPU node that was there at the installation."""
-    with context.recorder.check("nodes.gpu-node", "GPU node: labels, taint and devices") as figures:
-        seen = await_gpus(context, context.gpu_nodes[0], context.gpus[context.gpu_nodes[0]])
-        figures |= seen
-        require_prepared(context, context.gpu_nodes[0], seen)
-
-
-def late(context: Context) -> None:
+@check("nodes.late-gpu-node", title="a GPU node that joins after the installation", start=True, locks={GPUS})
+def late(context: Context, figures: Figures) -> None:
     """A GPU node that joins after the installation is prepared without anybody's doing."""
     name = context.gpu_nodes[-1]
-    with context.recorder.check("nodes.late-gpu-node", "a GPU node that joins after the installation") as figures:
-        began = time.monotonic()
-        join(context, name)
-        seen = await_gpus(context, name, context.gpus[name])
-        figures |= seen | {"seconds_until_ready": round(time.monotonic() - began, 1)}
-        require_prepared(context, name, seen)
+    possible(context.gpus[name], "one GPU serves one node only")
+    began = time.monotonic()
+    join(context, name)
+    seen = await_gpus(context, name, context.gpus[name])
+    figures |= seen | {"seconds_until_ready": round(time.monotonic() - began, 1)}
+    require_prepared(context, name, seen)
 
 
-@check("nodes.cpu-pods-off", rank=LATE)
-def cpu_pods_off(context: Context) -> None:
+@check("nodes.gpu-node", title="GPU node: labels, taint and devices", start=True, locks={GPUS})
+def prepared(context: Context, figures: Figures) -> None:
+    """The GPU node that was there at the installation."""
+    seen = await_gpus(context, context.gpu_nodes[0], context.gpus[context.gpu_nodes[0]])
+    figures |= seen
+    require_prepared(context, context.gpu_nodes[0], seen)
+
+
+@check("nodes.cpu-pods-off", title="pods without a GPU stay off GPU nodes", rank=LATE)
+def cpu_pods_off(context: Context, figures: Figures) -> None:
     """No pod without a GPU went to a GPU node since the installation, but for those that every node has.
 
     A taint keeps pods away and moves none: what was placed before there was one (kubeadm's CoreDNS) is only named.
     """
-    with context.recorder.check("nodes.cpu-pods-off", "pods without a GPU stay off GPU nodes") as figures:
-        strangers, earlier = [], []
-        for pod in context.kubectl.get("pods", "-A"):
-            owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
-            if (
-                pod["spec"].get("nodeName") in context.gpu_nodes
-                and not owners & {"DaemonSet", "Node"}
-                and not gpus(pod)
-            ):
-                created = moment(pod["metadata"]["creationTimestamp"]) or 0
-                found = earlier if created < context.installed_at else strangers
-                found.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
-        figures |= {"pods_on_gpu_nodes": strangers, "placed_before_the_installation": earlier}
-        require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
+    strangers, earlier = [], []
+    for pod in context.kubectl.get("pods", "-A"):
+        owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
+        if pod["spec"].get("nodeName") in context.gpu_nodes and not owners & {"DaemonSet", "Node"} and not gpus(pod):
+            created = moment(pod["metadata"]["creationTimestamp"]) or 0
+            found = earlier if created < context.installed_at else strangers
+            found.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+    figures |= {"pods_on_gpu_nodes": strangers, "placed_before_the_installation": earlier}
+    require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
 
 
-@check("gpu.xid", locks={GPUS}, inputs=("tools/device-plugin",))
-def xid(context: Context) -> None:
+@check("gpu.xid", title="Xid 79 takes one GPU out of the node's offer", locks={GPUS}, inputs=("tools/device-plugin",))
+def xid(context: Context, figures: Figures) -> None:
     """A GPU that reports Xid 79 is offered no more; after repair and a restart of the plugin it is back."""
-    title = "Xid 79 takes one GPU out of the node's offer"
-    if context.gpu != "mock":
-        context.recorder.skip("gpu.xid", title, "a fault can only be injected into mock GPUs")
-        return
-    with context.recorder.check("gpu.xid", title) as figures:
-        name, count = context.gpu_nodes[-1], context.spec.count
-        folder = mock_gpu_folder(context.cluster, name)
-        mock.inject_xid(folder, count - 1, 79)
-        try:
-            figures["allocatable_after_fault"] = await_gpus(context, name, count - 1, 30).get("allocatable")
-            require(
-                figures["allocatable_after_fault"] == count - 1,
-                f"{name} still offers {figures['allocatable_after_fault']} GPUs",
-            )
-        finally:
-            mock.heal(folder)
-            selector = "app.kubernetes.io/name=nvidia-device-plugin"
-            context.kubectl(
-                "delete", "pod", "-n", SYSTEM, "-l", selector, f"--field-selector=spec.nodeName={name}", "--now"
-            )
-        figures["allocatable_after_repair"] = await_gpus(context, name, count).get("allocatable")
+    possible(context.gpu == "mock", "a fault can only be injected into mock GPUs")
+    name, count = context.gpu_nodes[-1], context.spec.count
+    folder = mock_gpu_folder(context.cluster, name)
+    mock.inject_xid(folder, count - 1, 79)
+    try:
+        figures["allocatable_after_fault"] = await_gpus(context, name, count - 1, 30).get("allocatable")
         require(
-            figures["allocatable_after_repair"] == count,
-            f"{name} offers {figures['allocatable_after_repair']} GPUs after repair",
+            figures["allocatable_after_fault"] == count - 1,
+            f"{name} still offers {figures['allocatable_after_fault']} GPUs",
         )
+    finally:
+        mock.heal(folder)
+        selector = "app.kubernetes.io/name=nvidia-device-plugin"
+        context.kubectl(
+            "delete", "pod", "-n", SYSTEM, "-l", selector, f"--field-selector=spec.nodeName={name}", "--now"
+        )
+    figures["allocatable_after_repair"] = await_gpus(context, name, count).get("allocatable")
+    require(
+        figures["allocatable_after_repair"] == count,
+        f"{name} offers {figures['allocatable_after_repair']} GPUs after repair",
+    )

@@ -16,7 +16,7 @@ from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS, TORCH, UPGRADES, check
-from trainyard_dev.e2e.recorder import had, require, until
+from trainyard_dev.e2e.recorder import Figures, had, possible, require, until
 from trainyard_dev.e2e.releases import changed
 
 CODE = ("examples", "scripts/trainyard/training", "scripts/trainyard/kinds", "images/trainer-torch")
@@ -26,7 +26,7 @@ TRAIN_S = 240
 CREATED = re.compile(r"created (\S+)")
 RANKS = 2  # of examples/fsdp
 
-ELASTIC, PREEMPT = "train.elastic", "global.contract.scheduler.preempt"
+PREEMPT = "global.contract.scheduler.preempt"
 LEAST, MOST, EVERY = 2, 4, 20  # nodes of examples/elastic, and steps from one snapshot to the next
 STEPS = ("--steps", "600", "--pause", "0.25", "--every", str(EVERY))  # two and a half minutes without any change
 CHANGE_S, END_S = 150, 300
@@ -82,17 +82,14 @@ def _created(said: str) -> str:
     return had(CREATED.search(said), f"no job was created: {said[-300:]}")[1]
 
 
-@check(ELASTIC, locks={GPUS}, shares={UPGRADES}, images=(TORCH,), inputs=CODE)
-def elastic(context: Context) -> None:
+@check("train.elastic", title="the example elastic: 2 to 4 nodes as GPUs come free and are claimed, "
+       "no more lost than since the last snapshot",
+       locks={GPUS}, shares={UPGRADES}, images=(TORCH,), inputs=CODE)  # fmt: skip
+def elastic(context: Context, figures: Figures) -> None:
     """It starts with two of four nodes, takes the others when they come free, and goes on without them when claimed."""
     total = sum(context.gpus.values())
-    title = (
-        "the example elastic: 2 to 4 nodes as GPUs come free and are claimed, no more lost than since the last snapshot"
-    )
-    if total < MOST:
-        context.recorder.skip(ELASTIC, title, f"it needs {MOST} GPUs, the cluster has {total}")
-        return
-    with context.recorder.check(ELASTIC, title) as figures, runs.copied(EXAMPLES / "elastic") as folder:
+    possible(total >= MOST, f"it needs {MOST} GPUs, the cluster has {total}")
+    with runs.copied(EXAMPLES / "elastic") as folder:
         _words(folder, *STEPS)
         holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
         run = ""

@@ -11,7 +11,7 @@ from typing import Any
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.entry import ALONE, DATA, GPUS, KFP_IMAGES, PIPELINE_CODE, PIPELINE_IMAGES, WAITS, check
-from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.recorder import Figures, patience, require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
 BUCKET = "runs"
@@ -44,27 +44,27 @@ def others(context: Context) -> None:
             figures["options"] = " ".join(options)
 
 
-@check("pipelines.finetune", needs=("pipelines.mnist",), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
-def finetune(context: Context) -> None:
+@check("pipelines.finetune",
+       title="finetune: a registered model trained on new data, compared, and registered as the better one",
+       needs=("pipelines.mnist",), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
+def finetune(context: Context, figures: Figures) -> None:
     """The registered model of `mnist` trained further on the images behind those that it has seen."""
-    title = "finetune: a registered model trained on new data, compared, and registered as the better one"
-    with context.recorder.check("pipelines.finetune", title) as figures:
-        seen = runs.succeed(context, PIPELINES / "finetune.py", timeout=EXAMPLE_S)
-        _placed(seen, figures)
-        before, after = (float(seen.output("compare", name)) for name in ("before", "after"))
-        figures |= {"accuracy_before": round(before, 4), "accuracy_after": round(after, 4)}
-        uri, base = seen.output("keep", "uri"), seen.output("find", "uri")
-        require(after > before, f"accuracy was {before} before and is {after} after training on new data")
-        require(uri != base, f"the better model was not registered; {base} stays")
-        [job] = seen.jobs.values()
-        told = json.dumps(job["spec"]["pytorchReplicaSpecs"])
-        require(f"--start={base}" in told, f"training didn't begin with the registered model {base}")
-        with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
-            place = uri.removeprefix(f"s3://{BUCKET}/")
-            card = s3.read_json(BUCKET, f"{place}/model.json")
-            newest = s3.read_json(BUCKET, f"{place.rpartition('/')[0]}/newest.json")
-        require(card["base"] == base, f"the card of {uri} names {card.get('base')} as its base, due is {base}")
-        require(newest["version"] == card["version"], f"the newest version is {newest['version']}, due is {uri}")
+    seen = runs.succeed(context, PIPELINES / "finetune.py", timeout=EXAMPLE_S)
+    _placed(seen, figures)
+    before, after = (float(seen.output("compare", name)) for name in ("before", "after"))
+    figures |= {"accuracy_before": round(before, 4), "accuracy_after": round(after, 4)}
+    uri, base = seen.output("keep", "uri"), seen.output("find", "uri")
+    require(after > before, f"accuracy was {before} before and is {after} after training on new data")
+    require(uri != base, f"the better model was not registered; {base} stays")
+    [job] = seen.jobs.values()
+    told = json.dumps(job["spec"]["pytorchReplicaSpecs"])
+    require(f"--start={base}" in told, f"training didn't begin with the registered model {base}")
+    with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+        place = uri.removeprefix(f"s3://{BUCKET}/")
+        card = s3.read_json(BUCKET, f"{place}/model.json")
+        newest = s3.read_json(BUCKET, f"{place.rpartition('/')[0]}/newest.json")
+    require(card["base"] == base, f"the card of {uri} names {card.get('base')} as its base, due is {base}")
+    require(newest["version"] == card["version"], f"the newest version is {newest['version']}, due is {uri}")
 
 
 def _mnist(context: Context) -> Seen | None:
@@ -110,61 +110,59 @@ def _again(context: Context, first: Seen) -> None:
         require(was == now, f"the accuracy was {was} and is {now} from the cache")
 
 
-@check("pipelines.as-written", shares={GPUS}, images=KFP_IMAGES, inputs=PIPELINE_CODE)
-def as_written(context: Context) -> None:
+@check("pipelines.as-written",
+       title="kfp as its documentation writes it runs without a network: loop, condition, artifact, exit handler",
+       shares={GPUS}, images=KFP_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
+def as_written(context: Context, figures: Figures) -> None:
     """Components that no option and no image adapts to this platform."""
-    title = "kfp as its documentation writes it runs without a network: loop, condition, artifact, exit handler"
-    with context.recorder.check("pipelines.as-written", title) as figures:
-        seen = runs.succeed(context, FLOWS / "as_written.py", timeout=EXAMPLE_S)
-        _placed(seen, figures)
-        said = seen.output("say-hello")
-        require(said == "Hello, World!", f"the first step's output is {said!r}")
-        require(len(seen.ran) == 7, f"these steps ran: {', '.join(seen.ran)}; due are seven")
-        log = runs.trainyard(context, "runs", "logs", seen.name, "say-hello")[1]
-        require("pip" not in log, f"the step has installed something: {log[-300:]}")
+    seen = runs.succeed(context, FLOWS / "as_written.py", timeout=EXAMPLE_S)
+    _placed(seen, figures)
+    said = seen.output("say-hello")
+    require(said == "Hello, World!", f"the first step's output is {said!r}")
+    require(len(seen.ran) == 7, f"these steps ran: {', '.join(seen.ran)}; due are seven")
+    log = runs.trainyard(context, "runs", "logs", seen.name, "say-hello")[1]
+    require("pip" not in log, f"the step has installed something: {log[-300:]}")
 
 
-@check("pipelines.failing", needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
-def failing(context: Context) -> None:
+@check("pipelines.failing", title="a step that fails ends the run, and submit prints the step's own sentence",
+       needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
+def failing(context: Context, figures: Figures) -> None:
     """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
-    title = "a step that fails ends the run, and submit prints the step's own sentence"
-    with context.recorder.check("pipelines.failing", title) as figures:
-        began = time.monotonic()
-        code, _, said = runs.trainyard(
-            context, "submit", PIPELINES / "mnist.py", "--wait", "-p", "minimum=1.1", check=False, timeout=EXAMPLE_S
-        )
-        figures["seconds"] = round(time.monotonic() - began)
-        found = re.search(r"accuracy 0\.\d+ is below the bar of 1\.1000", said)
-        require(code == 1 and found, f"submit ended with {code} and said: {said[-500:]}")
-        figures["said"] = found[0]  # type: ignore[index]
+    began = time.monotonic()
+    code, _, said = runs.trainyard(
+        context, "submit", PIPELINES / "mnist.py", "--wait", "-p", "minimum=1.1", check=False, timeout=EXAMPLE_S
+    )
+    figures["seconds"] = round(time.monotonic() - began)
+    found = re.search(r"accuracy 0\.\d+ is below the bar of 1\.1000", said)
+    require(code == 1 and found, f"submit ended with {code} and said: {said[-500:]}")
+    figures["said"] = found[0]  # type: ignore[index]
 
 
-@check("pipelines.outages", needs=(DATA,), after=("seeing.services",), locks={ALONE}, images=PIPELINE_IMAGES,
+@check("pipelines.outages", title=f"a killed controller and {OUTAGE_S} s without the store repeat no training",
+       needs=(DATA,), after=("seeing.services",), locks={ALONE}, images=PIPELINE_IMAGES,
        inputs=PIPELINE_CODE)  # fmt: skip
-def outages(context: Context) -> None:
+def outages(context: Context, figures: Figures) -> None:
     """The controller is killed while a job trains; the store goes once it has ended."""
-    title = f"a killed controller and {OUTAGE_S} s without the store repeat no training"
-    with context.recorder.check("pipelines.outages", title) as figures:
-        seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
-        _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
-        context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
-        _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
-        gone = time.monotonic()
-        [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
-        the_store = f"{found['kind'].lower()}/{found['metadata']['name']}"
-        with context.without(the_store):
-            time.sleep(OUTAGE_S)
-        context.rolled_out(the_store, 120)
-        figures["store_away_seconds"] = round(time.monotonic() - gone)
-        runs.end(context, seen, EXAMPLE_S)
-        require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.why_failed}")
-        figures |= {
-            "seconds": round(seen.seconds),
-            "accuracy": seen.output("evaluate"),
-            "training_jobs": len(seen.jobs),
-        }
-        require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
-        runs.forget(context, seen)
+    seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
+    _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
+    context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
+    _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
+    gone = time.monotonic()
+    [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
+    the_store = f"{found['kind'].lower()}/{found['metadata']['name']}"
+    with context.without(the_store):
+        time.sleep(OUTAGE_S)
+    context.rolled_out(the_store, 120)
+    figures["store_away_seconds"] = round(time.monotonic() - gone)
+    runs.end(context, seen, EXAMPLE_S)
+    require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.why_failed}")
+    figures |= {
+        "seconds": round(seen.seconds),
+        "accuracy": seen.output("evaluate"),
+        "training_jobs": len(seen.jobs),
+    }
+    require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
+    runs.forget(context, seen)
 
 
 def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
@@ -180,20 +178,19 @@ def _done(job: dict[str, Any]) -> bool:
     return any(one["type"] == "Succeeded" and one["status"] == "True" for one in conditions)
 
 
-@check("pipelines.two-teams", shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)
-def two_teams(context: Context) -> None:
+@check("pipelines.two-teams", title="a team with the same inputs gets nothing from another team's cache", shares={GPUS},
+       images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
+def two_teams(context: Context, figures: Figures) -> None:
     """The same line by one team, by another, and by the first again: only the last comes from a cache."""
-    title = "a team with the same inputs gets nothing from another team's cache"
     salt = f"salt=e2e-{time.time_ns()}"  # that no run before had, so that nothing comes from a cache
-    with context.recorder.check("pipelines.two-teams", title) as figures:
-        first = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240)
-        require(not first.cached, f"steps of a line with a salt of its own came from a cache: {first.cached}")
-        require(len(first.pods) == 4, f"four steps ran in {len(first.pods)} pods: {sorted(first.pods)}")
-        other = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240, team=OTHER)
-        figures |= {"from_cache": len(other.cached), "pods": len(other.pods)}
-        require(not other.cached, f"steps of {OTHER} came from a cache: {', '.join(other.cached)}")
-        own = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=120)
-        require(len(own.cached) == 4, f"of the team's own run {len(own.cached)} of 4 steps came from its cache")
-        with store.connect(context.kubectl, SYSTEM, of=OTHER) as s3:
-            require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts lie elsewhere")
-        runs.forget(context, first, other, own)
+    first = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240)
+    require(not first.cached, f"steps of a line with a salt of its own came from a cache: {first.cached}")
+    require(len(first.pods) == 4, f"four steps ran in {len(first.pods)} pods: {sorted(first.pods)}")
+    other = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240, team=OTHER)
+    figures |= {"from_cache": len(other.cached), "pods": len(other.pods)}
+    require(not other.cached, f"steps of {OTHER} came from a cache: {', '.join(other.cached)}")
+    own = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=120)
+    require(len(own.cached) == 4, f"of the team's own run {len(own.cached)} of 4 steps came from its cache")
+    with store.connect(context.kubectl, SYSTEM, of=OTHER) as s3:
+        require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts lie elsewhere")
+    runs.forget(context, first, other, own)

@@ -7,7 +7,7 @@ import re
 
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.entry import ALONE, check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, require
 
 # How the API server refuses by RBAC, as clients repeat it. What a policy or a quota refuses reads otherwise.
 REFUSED = re.compile(r"(?:User \\?\"system:serviceaccount:[^\"]+\" cannot \w+ resource|is attempting to grant RBAC)")
@@ -19,24 +19,24 @@ PLACES = ("", SYSTEM, "kube-system", "default")
 KNOWN = [("trainyard-training-operator", "list", f"{SYSTEM}-webhook")]
 
 
-@check("rights.no-forbidden", after=("seeing.alerts",), locks={ALONE}, inputs=("charts",))
-def logs(context: Context) -> None:
+@check("rights.no-forbidden", title="no component was refused a right that it uses", after=("seeing.alerts",),
+       locks={ALONE}, inputs=("charts",))  # fmt: skip
+def logs(context: Context, figures: Figures) -> None:
     """No container of the platform logged, in this run or before a restart, that the API refused it something."""
-    with context.recorder.check("rights.no-forbidden", "no component was refused a right that it uses") as figures:
-        found, read = [], 0
-        for pod in context.kubectl.get("pods", "-n", SYSTEM):
-            name = pod["metadata"]["name"]
-            for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
-                argv = ["logs", "-n", SYSTEM, name, "-c", container["name"], "--tail=-1"]
-                text = context.kubectl(*argv, check=False).stdout
-                status = pod["status"].get("containerStatuses") or []
-                if any(one["name"] == container["name"] and one["restartCount"] for one in status):
-                    text += context.kubectl(*argv, "--previous", check=False).stdout
-                read += len(text.splitlines())
-                found += refusals(f"{name}/{container['name']}", text)
-        figures["lines_read"] = read
-        require(read > 0, "no component has logged a line")
-        require(not found, f"{len(found)} refusals: {' | '.join(found[:3])}")
+    found, read = [], 0
+    for pod in context.kubectl.get("pods", "-n", SYSTEM):
+        name = pod["metadata"]["name"]
+        for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
+            argv = ["logs", "-n", SYSTEM, name, "-c", container["name"], "--tail=-1"]
+            text = context.kubectl(*argv, check=False).stdout
+            status = pod["status"].get("containerStatuses") or []
+            if any(one["name"] == container["name"] and one["restartCount"] for one in status):
+                text += context.kubectl(*argv, "--previous", check=False).stdout
+            read += len(text.splitlines())
+            found += refusals(f"{name}/{container['name']}", text)
+    figures["lines_read"] = read
+    require(read > 0, "no component has logged a line")
+    require(not found, f"{len(found)} refusals: {' | '.join(found[:3])}")
 
 
 def refusals(where: str, text: str) -> list[str]:
@@ -45,23 +45,23 @@ def refusals(where: str, text: str) -> list[str]:
     return [f"{where}: {line}" for line in lines]
 
 
-@check("rights.secrets", inputs=("charts",))
-def secrets(context: Context) -> None:
+@check("rights.secrets",
+       title="no service account of the platform reads Secrets across the cluster, nor all of its namespace",
+       inputs=("charts",))  # fmt: skip
+def secrets(context: Context, figures: Figures) -> None:
     """No service account of the release can read whatever Secrets there are, the platform's own among them."""
-    title = "no service account of the platform reads Secrets across the cluster, nor all of its namespace"
-    with context.recorder.check("rights.secrets", title) as figures:
-        accounts = [one["metadata"]["name"] for one in context.kubectl.get("serviceaccounts", "-n", SYSTEM)]
-        figures["accounts"] = len(accounts)
-        questions = [(a, verb, place) for a in accounts for verb in ("get", "list", "watch") for place in PLACES]
-        questions += KNOWN
-        answers = dict(zip(questions, _allowed(context, questions), strict=True))
-        require(all(answers[one] for one in KNOWN), "the API server denies a right that is given: it can't be asked so")
-        able = [
-            f"{account} may {verb} Secrets {f'of {place}' if place else 'everywhere'}"
-            for (account, verb, place), allowed in answers.items()
-            if allowed and (account, verb, place) not in KNOWN
-        ]
-        require(not able, "; ".join(able))
+    accounts = [one["metadata"]["name"] for one in context.kubectl.get("serviceaccounts", "-n", SYSTEM)]
+    figures["accounts"] = len(accounts)
+    questions = [(a, verb, place) for a in accounts for verb in ("get", "list", "watch") for place in PLACES]
+    questions += KNOWN
+    answers = dict(zip(questions, _allowed(context, questions), strict=True))
+    require(all(answers[one] for one in KNOWN), "the API server denies a right that is given: it can't be asked so")
+    able = [
+        f"{account} may {verb} Secrets {f'of {place}' if place else 'everywhere'}"
+        for (account, verb, place), allowed in answers.items()
+        if allowed and (account, verb, place) not in KNOWN
+    ]
+    require(not able, "; ".join(able))
 
 
 def _allowed(context: Context, questions: list[tuple[str, str, str]]) -> list[bool]:

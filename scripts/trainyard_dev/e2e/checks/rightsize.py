@@ -18,12 +18,10 @@ from trainyard_dev.e2e import jobs, options, runs
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.entry import APART, GPUS, LATE, MONITORING, TORCH, UPGRADES, check
-from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.recorder import Figures, patience, require
 from trainyard_dev.e2e.releases import RELEASE, helm, this_chart
 from trainyard_dev.report.model import Picture
 
-ID = "seeing.rightsize"
-TITLE = "rightsize's patch of a member's file makes the same job smaller, and it does not starve"
 FILE = runs.FLOWS / "sized" / "job.yaml"
 JOB, KIND = "e2e-sized", "pytorchjobs.kubeflow.org"
 FIRST, SLOWER = 2, 2  # runs before the patch; no test of speed: a job that starves is more times as slow than this
@@ -41,13 +39,14 @@ memory: {memory}
 
 
 # Its job leaves hardly any room on its node, where pods of other options would displace it.
-@check(ID, rank=LATE, locks={MONITORING, APART}, shares={UPGRADES, GPUS}, images=(TORCH, *options.SERVERS), long=True,
+@check("seeing.rightsize",
+       title="rightsize's patch of a member's file makes the same job smaller, and it does not starve",
+       rank=LATE, locks={MONITORING, APART}, shares={UPGRADES, GPUS}, images=(TORCH, *options.SERVERS), long=True,
        inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
                "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized"))  # fmt: skip
-def smaller(context: Context) -> None:
+def smaller(context: Context, figures: Figures) -> None:
     """Measured, patched, run by turns, with hints before and none after; the platform's own pods; another team."""
     with (
-        context.recorder.check(ID, TITLE) as figures,
         tempfile.TemporaryDirectory(prefix="sized-") as scratch,
         monitored(context, QUICK) as figures["upgrade_seconds"],
     ):

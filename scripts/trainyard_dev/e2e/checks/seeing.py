@@ -21,7 +21,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
 from trainyard_dev.e2e.entry import GPUS, TORCH, UPGRADES, check
-from trainyard_dev.e2e.recorder import CheckError, patience, require
+from trainyard_dev.e2e.recorder import CheckError, Figures, patience, require
 
 FLOW = runs.FLOWS / "seeing"
 TRAIN_S, BOARD_S, VIEW_S = 180, 180.0, 90.0
@@ -32,13 +32,13 @@ BOARD = "trainyard.io/tensorboard"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 
 
-@check("seeing.gpus", locks={GPUS},  # what the team holds is counted
+@check("seeing.gpus", title="a member sees free and held GPUs, the own one among them, and no other team",
+       locks={GPUS},  # what the team holds is counted
        inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
                "scripts/trainyard/commands/gpus.py"))  # fmt: skip
-def gpus(context: Context) -> None:
+def gpus(context: Context, figures: Figures) -> None:
     """A member sees all GPUs, what the own pod holds, and neither nodes nor the other team."""
-    title = "a member sees free and held GPUs, the own one among them, and no other team"
-    with context.recorder.check("seeing.gpus", title) as figures, _holding(context):
+    with _holding(context):
         nodes = context.kubectl.get("nodes")
         due = sum(int(node["status"]["capacity"].get(GPU, 0)) for node in nodes)
         wait = patience(VIEW_S)

@@ -13,12 +13,10 @@ from trainyard_dev.e2e import latency, runs
 from trainyard_dev.e2e.checks import services_pressure as pressure
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import ALONE, TORCH, check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report import Picture, latency_svg
 
-ID = "seeing.services"
-TITLE = "a web service and the store beside training that fills its nodes: neither gives way, and how they answer"
 SHOP = "e2e-shop"  # the namespace of business
 OWN, BESIDE, PROBE = "web-own-node", "web-beside-training", "e2e-probe"
 STORE = "trainyard-minio-0"
@@ -36,16 +34,14 @@ LOST = 0.01  # share of requests
 SLOWER, SLOW_S = 50, 1.0
 
 
-@check(ID, locks={ALONE}, images=(TORCH,), long=True,
+@check("seeing.services",
+       title="a web service and the store beside training that fills its nodes: neither gives way, and how they answer",
+       locks={ALONE}, images=(TORCH,), long=True,
        inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
                "scripts/trainyard_dev/e2e/flows/services"))  # fmt: skip
-def beside(context: Context) -> None:
+def beside(context: Context, figures: Figures) -> None:
     """The profile's rules on, what preempts without them, services measured with training by turns; off again."""
-    with (
-        context.recorder.check(ID, TITLE) as figures,
-        _shared(context) as figures["upgrade_seconds"],
-        context.namespace(SHOP),
-    ):
+    with _shared(context) as figures["upgrade_seconds"], context.namespace(SHOP):
         figures["without_rules"] = pressure.control(context, SHOP)
         _serve(context)
         before = _running(context)

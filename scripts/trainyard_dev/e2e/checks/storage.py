@@ -8,7 +8,7 @@ from trainyard.pipelines.local.dataset import FILES
 from trainyard_dev.e2e import cronjobs, runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import DATA, FIRST, STORAGE_CODE, VOLUMES, WAITS, check
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import Figures, possible, require
 
 EXAMPLE_S = 180
 
@@ -44,78 +44,74 @@ def claim(name: str, storage_class: str, size: str = "1Gi") -> dict:
     }
 
 
-@check("storage.dataset-cache", main=True, rank=WAITS, needs=(DATA,), inputs=STORAGE_CODE)
-def fill_cache(context: Context) -> None:
+@check("storage.dataset-cache", title="data set from the bucket to the shared volume", main=True, rank=WAITS,
+       needs=(DATA,), inputs=STORAGE_CODE)  # fmt: skip
+def fill_cache(context: Context, figures: Figures) -> None:
     """The platform copies the data set to the shared volume; a team's pod reads it there."""
-    with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
-        figures["copy"] = cronjobs.run(context, "trainyard-cache")[-400:]
-        pod = context.pod("read-shared", "cd /shared/datasets/mnist; wc -c *", claims={"shared": "/shared"})
-        phase, log = context.run_pod(pod)
-        figures["seen_by_a_team"] = log
-        lacking = [name for name in FILES if name not in log]
-        require(phase == "Succeeded" and not lacking, f"a pod of {NAMESPACE} can't read {lacking}: {log}")
+    figures["copy"] = cronjobs.run(context, "trainyard-cache")[-400:]
+    pod = context.pod("read-shared", "cd /shared/datasets/mnist; wc -c *", claims={"shared": "/shared"})
+    phase, log = context.run_pod(pod)
+    figures["seen_by_a_team"] = log
+    lacking = [name for name in FILES if name not in log]
+    require(phase == "Succeeded" and not lacking, f"a pod of {NAMESPACE} can't read {lacking}: {log}")
 
 
-@check("storage.rwx", main=True, shares={VOLUMES}, inputs=STORAGE_CODE)
-def shared(context: Context) -> None:
+@check("storage.rwx", title="a shared volume written on two nodes by two users, archived on delete", main=True,
+       shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
+def shared(context: Context, figures: Figures) -> None:
     """One volume, two nodes, two users: written here, appended there; deleted, it is archived."""
-    with context.recorder.check(
-        "storage.rwx", "a shared volume written on two nodes by two users, archived on delete"
-    ) as figures:
-        name, mount = "rwx-check", {"rwx-check": "/v"}
-        context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
-        write = "umask 002; echo one > /v/file; ls -lnd /v"
-        phase, log = context.run_pod(context.pod("rwx-write", write, node=context.cpu_node, claims=mount))
-        require(phase == "Succeeded", f"writing on {context.cpu_node} ended {phase}: {log}")
-        figures["directory"] = log.splitlines()[-1]
-        require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
-        other = context.gpu_nodes[0]
-        append = "echo two >> /v/file; cat /v/file"
-        pod = context.pod("rwx-append", append, node=other, claims=mount, user=1001, queue=NAMESPACE)
-        phase, log = context.run_pod(pod)
-        require(
-            phase == "Succeeded" and log.split() == ["one", "two"],
-            f"reading and appending on {other} ended {phase}: {log}",
-        )
-        figures |= {
-            "nodes": [context.cpu_node, other],
-            "client": "userspace, NFSv3" if context.userspace_nfs else "kernel",
-        }
-        volume = context.kubectl.get("pvc", name, "-n", NAMESPACE)[0]["spec"]["volumeName"]
-        context.kubectl("delete", "pvc", name, "-n", NAMESPACE, "--timeout=60s")
-        context.kubectl("wait", f"pv/{volume}", "--for=delete", "--timeout=60s", check=False)
-        require(context.kubectl.find("pv", volume) is None, f"the volume {volume} was not removed")
-        figures["archived"] = _archived(context, volume)
+    name, mount = "rwx-check", {"rwx-check": "/v"}
+    context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
+    write = "umask 002; echo one > /v/file; ls -lnd /v"
+    phase, log = context.run_pod(context.pod("rwx-write", write, node=context.cpu_node, claims=mount))
+    require(phase == "Succeeded", f"writing on {context.cpu_node} ended {phase}: {log}")
+    figures["directory"] = log.splitlines()[-1]
+    require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
+    other = context.gpu_nodes[0]
+    append = "echo two >> /v/file; cat /v/file"
+    pod = context.pod("rwx-append", append, node=other, claims=mount, user=1001, queue=NAMESPACE)
+    phase, log = context.run_pod(pod)
+    require(
+        phase == "Succeeded" and log.split() == ["one", "two"],
+        f"reading and appending on {other} ended {phase}: {log}",
+    )
+    figures |= {
+        "nodes": [context.cpu_node, other],
+        "client": "userspace, NFSv3" if context.userspace_nfs else "kernel",
+    }
+    volume = context.kubectl.get("pvc", name, "-n", NAMESPACE)[0]["spec"]["volumeName"]
+    context.kubectl("delete", "pvc", name, "-n", NAMESPACE, "--timeout=60s")
+    context.kubectl("wait", f"pv/{volume}", "--for=delete", "--timeout=60s", check=False)
+    require(context.kubectl.find("pv", volume) is None, f"the volume {volume} was not removed")
+    figures["archived"] = _archived(context, volume)
 
 
-@check("storage.csi")
-def csi(context: Context) -> None:
+@check("storage.csi", title="csi-driver-nfs from its upstream chart")
+def csi(context: Context, _: Figures) -> None:
     """Not in this run: whose volumes they are, and why."""
     installed = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
     own = "installed, but this run uses our own provisioner"
-    reason = own if installed else "its chart can't be pulled here; our own provisioner was used"
-    context.recorder.skip("storage.csi", "csi-driver-nfs from its upstream chart", reason)
+    possible(False, own if installed else "its chart can't be pulled here; our own provisioner was used")
 
 
-@check("storage.oversize", shares={VOLUMES}, inputs=STORAGE_CODE)
-def oversize(context: Context) -> None:
+@check("storage.oversize", title="a pod that writes more than its claim asks for is ended, and the claim says why",
+       shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
+def oversize(context: Context, figures: Figures) -> None:
     """A pod that writes more than its claim asks for is ended by the provisioner, and the claim's events say why."""
-    title = "a pod that writes more than its claim asks for is ended, and the claim says why"
-    with context.recorder.check("storage.oversize", title) as figures:
-        kubectl, name, pod = context.kubectl, "oversize-check", "oversize-write"
-        kubectl.apply([claim(name, context.shared_class, "16Mi")], NAMESPACE)
-        script = "head -c 64M /dev/zero > /v/file; sleep 300"
-        kubectl.apply([context.pod(pod, script, claims={name: "/v"})], NAMESPACE)
-        try:
-            context.wait(f"pod/{pod}", "delete", 150, check=False)
-            require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")
-            which = f"--field-selector=involvedObject.name={name},reason=OverSize"
-            said = [event["message"] for event in kubectl.get("events", "-n", NAMESPACE, which)]
-            require(said, f"no event of claim {name} says why")
-            figures["event"] = said[-1]
-        finally:
-            kubectl("delete", "pod", pod, "-n", NAMESPACE, "--now", "--ignore-not-found", "--wait=false", check=False)
-            kubectl("delete", "pvc", name, "-n", NAMESPACE, "--wait=false", check=False)
+    kubectl, name, pod = context.kubectl, "oversize-check", "oversize-write"
+    kubectl.apply([claim(name, context.shared_class, "16Mi")], NAMESPACE)
+    script = "head -c 64M /dev/zero > /v/file; sleep 300"
+    kubectl.apply([context.pod(pod, script, claims={name: "/v"})], NAMESPACE)
+    try:
+        context.wait(f"pod/{pod}", "delete", 150, check=False)
+        require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")
+        which = f"--field-selector=involvedObject.name={name},reason=OverSize"
+        said = [event["message"] for event in kubectl.get("events", "-n", NAMESPACE, which)]
+        require(said, f"no event of claim {name} says why")
+        figures["event"] = said[-1]
+    finally:
+        kubectl("delete", "pod", pod, "-n", NAMESPACE, "--now", "--ignore-not-found", "--wait=false", check=False)
+        kubectl("delete", "pvc", name, "-n", NAMESPACE, "--wait=false", check=False)
 
 
 def nfs_server(context: Context) -> str:

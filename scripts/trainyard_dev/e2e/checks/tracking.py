@@ -8,27 +8,26 @@ from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
 from trainyard_dev.e2e.entry import TORCH, UPGRADES, check
-from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.recorder import Figures, patience, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.e2e.sites import tracking_server
 from trainyard_dev.e2e.sites.listening import Listener
 
-ID = "seeing.mlflow"
 SERVER = Listener("mlflow", tracking_server.__file__, tracking_server.PORT)
 VALUE = "global.contract.mlflow.trackingUri"
 SENT_S = 60.0
 RATE = "0.5"
 
 
-@check(ID, shares={UPGRADES}, images=(TORCH, "pipeline"),
+@check("seeing.mlflow", title="one value sends a job's parameters and metrics to an MLflow server in the cluster",
+       shares={UPGRADES}, images=(TORCH, "pipeline"),
        inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
                "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
                "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
                "scripts/trainyard_dev/e2e/sites/tracking_server.py"))  # fmt: skip
-def mlflow(context: Context) -> None:
+def mlflow(context: Context, figures: Figures) -> None:
     """A stand-in for the server keeps what it is asked; what it kept is the run, its parameter and its numbers."""
-    title = "one value sends a job's parameters and metrics to an MLflow server in the cluster"
-    with context.recorder.check(ID, title) as figures, runs.copied(seeing.FLOW) as folder:
+    with runs.copied(seeing.FLOW) as folder:
         named = changed(context, f"{VALUE}={SERVER.url}")
         with SERVER.there(context), named as figures["upgrade_seconds"]:
             run = seeing.trained(context, RATE, folder)

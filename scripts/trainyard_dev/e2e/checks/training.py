@@ -20,7 +20,7 @@ from trainyard_dev.e2e import jobs, store
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import DATA, GPUS, KINDS_CODE, TRAINS, check
-from trainyard_dev.e2e.recorder import had, require
+from trainyard_dev.e2e.recorder import had, possible, require
 from trainyard_dev.gpu.uuids import node_uuids
 from trainyard_dev.versions import load
 
@@ -155,12 +155,11 @@ def with_cuda(kind: Kind, text: str) -> list[str]:
 
 def train(context: Context, kind: Kind) -> None:
     """Runs one kind to its end and checks all that is due; skips it where the machine has too few GPUs."""
-    has = [count for count in context.gpus.values() if count]
-    if sum(has) < kind.gpus or (kind.gpus and len(has) < kind.nodes):
-        need = f"{kind.gpus} GPU(s) on {kind.nodes} node(s)"
-        context.recorder.skip(kind.id, kind.title, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
-        return
     with context.recorder.check(kind.id, kind.title) as figures:
+        has = [count for count in context.gpus.values() if count]
+        enough = sum(has) >= kind.gpus and (len(has) >= kind.nodes or not kind.gpus)
+        need = f"{kind.gpus} GPU(s) on {kind.nodes} node(s)"
+        possible(enough, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
         job = manifest(kind, context.dataset, cuda=context.gpu == "real")
         try:
             trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)

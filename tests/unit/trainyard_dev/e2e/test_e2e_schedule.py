@@ -10,8 +10,8 @@ import pytest
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e import schedule
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import ALONE, APART, Entry
-from trainyard_dev.e2e.recorder import Recorder, require
+from trainyard_dev.e2e.entry import ALONE, APART, Entry, check
+from trainyard_dev.e2e.recorder import Figures, Recorder, possible, require
 
 
 class Run:
@@ -145,6 +145,23 @@ def test_a_claim_waits_for_who_shares_the_lock_and_keeps_others_out(monkeypatch:
 
     seen = go([entry("a", meets=True, shares=gpus), Entry(("b",), claims), entry("c", needs=("a",), shares=gpus)])
     assert seen.order == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+@pytest.mark.parametrize(("fits", "status", "reason"), [(True, "passed", ""), (False, "skipped", "it needs more")])
+def test_a_check_with_a_title_is_reported_with_what_it_found(
+    fits: bool, status: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Entry] = []
+    monkeypatch.setattr("trainyard_dev.e2e.entry.REGISTERED", made)
+
+    @check("a", title="A", main=True, locks={"gpus"})
+    def run(context: Any, figures: Figures) -> None:
+        figures["seen"] = 1
+        possible(fits, "it needs more")
+
+    [found] = go(made).recorder.checks
+    assert (found.id, found.title, found.status, found.reason) == ("a", "A", status, reason)
+    assert found.figures == {"seen": 1} and made[0].main == ("a",) and made[0].locks == {"gpus"}
 
 
 def test_images_are_waited_for() -> None:

@@ -6,7 +6,8 @@ import json
 import time
 
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.entry import check
+from trainyard_dev.e2e.recorder import Figures, require
 from trainyard_dev.e2e.releases import RELEASE, put, test, this_chart, values
 
 CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
@@ -51,7 +52,7 @@ def await_images(context: Context) -> None:
             context.supply.wait_stage("install")
 
 
-def self_test(context: Context) -> None:
+@check("install.helm-test", title="helm test: queues, priorities, storage class, buckets, contract", start=True)
+def self_test(context: Context, _: Figures) -> None:
     """`helm test`: queues, priority classes, storage class, buckets, contract, seen from inside."""
-    with context.recorder.check("install.helm-test", "helm test: queues, priorities, storage class, buckets, contract"):
-        test(context)
+    test(context)
