@@ -12,7 +12,7 @@ from team_values import SPEECH, VISION, values
 from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.kinds import registry
-from trainyard.paths import ROOT
+from trainyard.paths import CHART, ROOT
 from trainyard_dev.chart import package
 
 EXAMPLES = sorted((ROOT / "manifests" / "teams").glob("*.yaml"))
@@ -109,6 +109,20 @@ def test_a_teams_key_replaces_the_default_and_the_rest_stays(objects: Objects) -
     assert speech["maxGpusPerJob"] == 8
     assert speech["quota"] == {"all": {"pods": 200}}
     assert speech["members"] == {"groups": [], "users": []}
+
+
+def test_every_block_of_a_team_is_merged_or_replaced_on_purpose(render: Rendering) -> None:
+    """In a block that the schema marks x-merge, a team that names one key keeps the others of the defaults."""
+    schema, contract = (yaml.safe_load((CHART / name).read_text()) for name in ("values.schema.yaml", "values.yaml"))
+    for part in ("global", "contract"):
+        schema, contract = schema["properties"][part], contract[part]
+    keys = schema["properties"]["teams"]["items"]["properties"]
+    merged = {key: one["x-merge"] for key, one in keys.items() if one["type"] == "object"}
+    defaults = {key: one for key, one in contract["teamDefaults"].items() if isinstance(one, dict)}
+    assert set(defaults) == {key for key, merges in merged.items() if merges}
+    one_key_each = {key: dict([*block.items()][:1]) for key, block in defaults.items()}
+    [found] = published(render(values({**SPEECH, **one_key_each})))["teams"]
+    assert {key: found[key] for key in defaults} == defaults
 
 
 def test_queues_hang_below_their_parents(objects: Objects) -> None:

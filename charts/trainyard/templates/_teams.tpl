@@ -1,6 +1,6 @@
 {{/*
 Every team of the values with the defaults under it, as a JSON list: {{ include "trainyard.teams" . | fromJsonArray }}.
-A key that a team sets replaces the default; in the blocks queue, quota, counts, limits, storage and fill each key by itself.
+A key that a team sets replaces the default; in a block that is a map each key by itself (x-merge in the schema).
 Beside the keys of the values every team has
   useQueues   the queues that it may use, its own first
   defaults    what is filled in, as the annotation trainyard.io/defaults of its namespace has it
@@ -13,10 +13,8 @@ Beside the keys of the values every team has
 {{- range $own := default list $c.teams -}}
 {{- $team := deepCopy $c.teamDefaults -}}
 {{- range $key, $value := $own -}}
-{{- if and (has $key (list "queue" "quota" "counts" "limits" "storage" "fill")) (kindIs "map" $value) -}}
-{{- $block := deepCopy (default dict (index $team $key)) -}}
-{{- range $inner, $amount := $value }}{{ $_ := set $block $inner $amount }}{{ end -}}
-{{- $_ := set $team $key $block -}}
+{{- if and (kindIs "map" $value) (hasKey $team $key) -}}
+{{- range $inner, $one := $value }}{{ $_ := set (index $team $key) $inner $one }}{{ end -}}
 {{- else -}}
 {{- $_ := set $team $key $value -}}
 {{- end -}}
