@@ -8,7 +8,8 @@ import pytest
 from found import contract_of
 
 from rendering import Objects, Rendering
-from trainyard.policy import fill
+from trainyard.contract import of_objects
+from trainyard.policy import fill, offline
 
 KIND = "MutatingAdmissionPolicy"
 SERVES = [f"admissionregistration.k8s.io/v1/{KIND}"]
@@ -48,6 +49,11 @@ TEAMS = {
 @pytest.fixture(scope="module")
 def filling(render: Rendering) -> Objects:
     return render(TEAMS, serves=SERVES)
+
+
+def defaults_in(annotations: dict[str, str]) -> dict[str, str]:
+    before = "trainyard.io/default-"
+    return {key.removeprefix(before): value for key, value in annotations.items() if key.startswith(before)}
 
 
 def of(objects: Objects, kind: str, name: str = "") -> Objects:
@@ -113,21 +119,21 @@ def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
 
 def test_what_namespaces_say(filling: Objects) -> None:
     spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
-    told = {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in ("vision", "speech", "counted")}
-    amounts = "cpu=100m,memory=256Mi,cpuLimit=8,memoryLimit=16Gi"
-    assert told["vision"] == f"deadline=3600,keep=86400,{amounts}"
-    assert told["counted"] == f"deadline=86400,keep=86400,priority=training-normal,{amounts}".replace(
-        ",cpuLimit=8,memoryLimit=16Gi", ""
-    )
+    told = {name: defaults_in(spaces[name]["annotations"]) for name in ("vision", "speech", "counted")}
+    amounts = {"cpu": "100m", "memory": "256Mi"}
+    limits = {"cpu-limit": "8", "memory-limit": "16Gi"}
+    assert told["vision"] == {"deadline": "3600", "keep": "86400", **amounts, **limits}
+    assert told["counted"] == {"deadline": "86400", "keep": "86400", "priority": "training-normal", **amounts}
     off = {name for name in told if spaces[name]["labels"].get("trainyard.io/fill") == "off"}
     assert off == {"speech"}
 
 
 def test_the_contract_tells_the_same(filling: Objects) -> None:
+    """What lint and `adopt` go by is what the rules read in the cluster."""
     published = contract_of(filling)
-    teams = {team["name"]: team["defaults"] for team in published["teams"]}
-    spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
-    assert teams == {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in teams}
+    spaces = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in of(filling, "Namespace")}
+    for name, team in of_objects(filling).teams.items():
+        assert defaults_in(offline.annotations_of(team)) == defaults_in(spaces[name])
     names = published["policies"]["fill"]["imageNames"]
     assert len(names) == len(set(names)) == 17, "fifteen of ours, two more of the site, which names one of ours itself"
     assert published["policies"]["fill"]["served"] is True, "lint judges what steps create as the rules see it"

@@ -11,7 +11,7 @@ from placement import KINDS, Node, fits, pods_in
 
 from rendering import Objects, Rendering
 from trainyard.chart import helm
-from trainyard.contract import Contract, read
+from trainyard.contract import Contract, of_objects
 from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.paths import ROOT
 from trainyard.pipelines.translate.settings import Settings
@@ -48,11 +48,7 @@ def shared(render: Rendering) -> Objects:
 
 @pytest.fixture(scope="module")
 def site(shared: Objects) -> Contract:
-    return site_of(shared)
-
-
-def site_of(objects: Objects) -> Contract:
-    return read.contract(contract_of(objects), "the test")
+    return of_objects(shared)
 
 
 def workloads(objects: Objects) -> dict[str, dict[str, Any]]:
@@ -121,26 +117,22 @@ def test_a_plain_pod_stays_on_a_pool_of_teams(site: Contract, scheduler: str, gp
 
 
 def test_where_a_team_has_no_pools_a_plain_pod_is_left_alone(site: Contract, render: Rendering) -> None:
-    plain = read.contract(
-        contract_of(render({"global": {"contract": {"teams": [{"name": TEAM, "gid": 20001}]}}})), "the test"
-    )
+    plain = of_objects(render({"global": {"contract": {"teams": [{"name": TEAM, "gid": 20001}]}}}))
     container = {"name": "main", "image": "example", "resources": {}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"}, "spec": {"containers": [container]}}
     assert "nodeSelector" not in fill.filled(pod, plain, plain.team(TEAM)).obj["spec"]
-    assert Settings.of(plain, TEAM).stays == {}
-    assert site.team(TEAM).pools == ("gpu", "cpu")
+    assert plain.team(TEAM).home == {}
+    assert not plain.team(TEAM).stays and site.team(TEAM).stays
 
 
 def test_what_trainyard_sends_stays_on_a_pool_of_teams(site: Contract) -> None:
     found = TeamConfig.of(site, TEAM)
-    assert [pool.name for pool in found.pools] == ["gpu", "cpu"]
+    assert [pool.name for pool in found.team.pools] == ["gpu", "cpu"]
     for gpus in (0, 1):
         job = manifest(JobSpec("digits", ("python3", "train.py"), framework="pytorch", gpus=gpus), found)
         for spec in pods_in(job):
             assert spec["nodeSelector"] == {"trainyard.io/pool": "gpu" if gpus else "cpu"}
-    settings = Settings.of(site, TEAM)
-    assert settings.stays == {"trainyard.io/pool": "cpu"}
-    assert {pool.name for pool in settings.pools} == {"gpu", "cpu"}
+    assert Settings.of(site, TEAM).team.home == {"trainyard.io/pool": "cpu"}
 
 
 def test_a_workflow_is_filled_in_whole(site: Contract) -> None:
@@ -164,7 +156,7 @@ def test_a_toleration_chooses_among_pools_with_gpus(render: Rendering) -> None:
     spot |= {"taint": {"key": "spot", "effect": "NoSchedule"}}
     own = yaml.safe_load((ROOT / "charts/trainyard/profiles/services.yaml").read_text())["global"]["contract"]
     contract = {"nodePools": [spot, *own["nodePools"]], "teamDefaults": {"pools": ["spot", "gpu", "cpu"]}}
-    site = site_of(render({"global": {"contract": contract | {"teams": TEAMS}}}, profile="services"))
+    site = of_objects(render({"global": {"contract": contract | {"teams": TEAMS}}}, profile="services"))
     amounts = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
     container = {"name": "main", "image": "example", "resources": {"requests": amounts, "limits": amounts}}
     for key, due in (

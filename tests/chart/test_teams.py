@@ -40,8 +40,13 @@ def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> 
         "max-claim": "20Gi",
         "storage": "500Gi",
         "class-quotas": "training-high",
-        "defaults": "deadline=86400,keep=86400,priority=training-high,"
-        "cpu=100m,memory=256Mi,cpuLimit=8,memoryLimit=16Gi",
+        "default-deadline": "86400",
+        "default-keep": "86400",
+        "default-priority": "training-high",
+        "default-cpu": "100m",
+        "default-memory": "256Mi",
+        "default-cpu-limit": "8",
+        "default-memory-limit": "16Gi",
     }
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from trainyard.contract import Team, defaults
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
@@ -23,7 +24,7 @@ MARKS = ("pipelineInfo:", '"pipelineInfo"')
 VALUES: dict[str, Any] = {
     "STRING": "x", "NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.5, "BOOLEAN": True, "LIST": [], "STRUCT": {}
 }  # fmt: skip
-SETTINGS = translate.Settings(team="vision", priority="training-normal")
+SETTINGS = translate.Settings(defaults(), Team("vision", ("vision",)), priority="training-normal")
 LINTED = 25  # files a call of `argo lint`
 
 

@@ -15,7 +15,7 @@ from trainyard.contract import Contract
 from trainyard.policy import fill
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.policy.cases import ask, cases, rules
-from trainyard_dev.policy.child_objects import Platform, child_objects
+from trainyard_dev.policy.child_objects import child_objects
 
 pytestmark = NEEDS_MUTATING
 
@@ -69,11 +69,9 @@ def test_adopt_does_the_same(filling: ApiServer, server: ApiServer, site: Contra
 
 
 @PLAIN
-def test_what_controllers_make_of_it_is_taken(filling: ApiServer, manifest: dict[str, Any]) -> None:
-    platform = Platform("trainyard-system", "trainyard", "volcano", "docker.io/trainyard/platform:0.4.0",
-                        "docker.io/trainyard/kubectl-delivery:0.4.0")  # fmt: skip
+def test_what_controllers_make_of_it_is_taken(filling: ApiServer, site: Contract, manifest: dict[str, Any]) -> None:
     made = create(filling, manifest).body
-    for child, maker in child_objects(made, platform):
+    for child, maker in child_objects(made, site):
         answer = filling.create(child, identity=maker, dry_run=True)
         assert answer.ok, answer.message
         assert told(answer) == [], "the job's template had it all"

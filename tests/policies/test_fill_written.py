@@ -9,7 +9,7 @@ import pytest
 from filled_in import IMAGE, NEEDS_MUTATING, closed, create, plain, titled, told
 
 from trainyard.contract import Contract
-from trainyard.policy import fill
+from trainyard.policy import fill, offline
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import complete_namespace
 from trainyard_dev.policy.cases import changed, stored
@@ -133,7 +133,7 @@ def test_nobody_gets_a_queue_that_they_may_not_use(filling: ApiServer) -> None:
 
 
 def test_gpus_counted_by_class(filling: ApiServer) -> None:
-    """The class is filled in as the namespace says it, and the API server computes the number anew."""
+    """A namespace that no upgrade has rewritten names the class, and the API server computes the number anew."""
     labels = {"trainyard.io/team": "counted"}
     notes = {
         "trainyard.io/queues": "vision", "trainyard.io/priority-classes": "training-normal",
@@ -160,13 +160,9 @@ def test_a_team_s_class_and_times(filling: ApiServer, site: Contract, kind: str)
     given = next(one for one in plain() if one["kind"] == kind and one["apiVersion"] != "batch/v1")
     part = "tfReplicaSpecs/Worker" if kind == "TFJob" else "tasks/0"
     own = changed(given, {f"/spec/{part}/template/spec/priorityClassName": "training-low"})
-    name, told_of_it = "classes", "deadline=100,keep=7,priority=training-normal"
-    team = replace(site.team("vision"), name=name, defaults=told_of_it)
-    notes = {f"trainyard.io/{key}": value for key, value in {
-        "queues": ",".join(team.queues), "priority-classes": ",".join(team.priority_classes),
-        "max-gpus-per-job": "8", "defaults": told_of_it,
-    }.items()}  # fmt: skip
-    meta = {"name": name, "labels": {"trainyard.io/team": name}, "annotations": notes}
+    name, says = "classes", {"deadlineSeconds": 100, "keepSeconds": 7, "priorityClass": "training-normal"}
+    team = replace(site.team("vision"), name=name, fill=says)
+    meta = {"name": name, "labels": {"trainyard.io/team": name}, "annotations": offline.annotations_of(team)}
     with stored(filling, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}):
         complete_namespace(filling, name)
         closed(filling, name, "default")

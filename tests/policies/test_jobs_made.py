@@ -48,7 +48,7 @@ def test_jobs_of_every_kind_are_admitted(
 
 
 def test_a_job_of_the_whole_allowance_is_admitted(vision: Site, team_config: TeamConfig) -> None:
-    spec = JobSpec("try", ("python", "train.py"), nodes=team_config.own.max_gpus, gpus=1)
+    spec = JobSpec("try", ("python", "train.py"), nodes=team_config.team.max_gpus, gpus=1)
     assert violations(vision, manifest(spec, team_config)) == []
 
 

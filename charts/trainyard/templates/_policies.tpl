@@ -21,9 +21,10 @@ team's controller of Argo but for the team's name, at its end.
 {{- $classes := list $c.storage.sharedClass (dig "workspaceClass" "" $c.storage) -}}
 {{- $operators := list "training-operator" "controllers" -}}
 {{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
-{{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
-{{- $groups := list -}}
-{{- range include "trainyard.teams" . | fromJsonArray }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) .name) }}{{ end -}}
+{{- $teams := list -}}{{- $groups := list -}}
+{{- range include "trainyard.teams" . | fromJsonArray -}}
+{{- $teams = append $teams .name }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) .name) -}}
+{{- end -}}
 {{- range $c.storage.volumes -}}
 {{- if .gid }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) (join "+" (has "*" .teams | ternary $teams .teams))) }}{{ end -}}
 {{- end -}}
@@ -54,8 +55,6 @@ team's controller of Argo but for the team's name, at its end.
       "operators" (join "," (concat $users $p.operators))
       "teamWorkflowController" (printf "%s-workflow-controller-" $account)
       "workflowControllers" (join "," $p.workflowControllers)
-      "deadlineSeconds" (dig "fill" "deadlineSeconds" 86400 $c.teamDefaults | int64 | toString)
-      "keepSeconds" (dig "fill" "keepSeconds" 86400 $c.teamDefaults | int64 | toString)
       "standIns" (include "trainyard.standIns" .)
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners)) -}}
 {{- with $of -}}

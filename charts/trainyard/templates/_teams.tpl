@@ -2,10 +2,8 @@
 Every team of the values with the defaults under it, as a JSON list: {{ include "trainyard.teams" . | fromJsonArray }}.
 A key that a team sets replaces the default; in a block that is a map each key by itself (x-merge in the schema).
 Beside the keys of the values every team has
-  useQueues   the queues that it may use, its own first
-  defaults    what is filled in, as the annotation trainyard.io/defaults of its namespace has it
-  ownFill     what its own block `fill` says; left out where it has none
-  poolLabels  labels of the pools that it stays on, as the annotation trainyard.io/pools has them; left out where it has none
+  useQueues  the queues that it may use, its own first
+  ownFill    what its own block `fill` says; left out where it has none
 */}}
 {{- define "trainyard.teams" -}}
 {{- $c := .Values.global.contract -}}
@@ -25,9 +23,8 @@ Beside the keys of the values every team has
 {{- $_ := set $team $role (dict "groups" (default list $who.groups) "users" (default list $who.users)) -}}
 {{- end -}}
 {{- $_ := set $team "useQueues" (concat (list $team.name) (default list $team.queues) | uniq) -}}
-{{- $_ := set $team "defaults" (include "trainyard.team.defaults" (list $c $team)) -}}
+{{- $_ := set $team.fill "priorityClass" (include "trainyard.team.class" (list $c $team)) -}}
 {{- with $own.fill }}{{ $_ := set $team "ownFill" . }}{{ end -}}
-{{- with include "trainyard.team.pools" (list $c $team) }}{{ $_ := set $team "poolLabels" . }}{{ end -}}
 {{- $teams = append $teams $team -}}
 {{- end -}}
 {{- toJson $teams -}}
@@ -46,24 +43,17 @@ Beside the keys of the values every team has
 {{- join "," $found -}}
 {{- end }}
 
-{{/* What is filled in for a team, as key=value, joined by commas: (list contract team). */}}
-{{- define "trainyard.team.defaults" -}}
+{{/* The priority class that is filled in for a team, or "": (list contract team). */}}
+{{- define "trainyard.team.class" -}}
 {{- $c := index . 0 -}}{{- $team := index . 1 -}}
-{{- $class := dig "fill" "priorityClass" "" $team -}}
+{{- $class := default "" $team.fill.priorityClass -}}
 {{- $counted := false -}}{{- range $name, $hard := $team.quota }}{{ if and $hard (ne $name "all") }}{{ $counted = true }}{{ end }}{{ end -}}
 {{- if and $counted (not $class) -}}
 {{- $sorted := list -}}
 {{- range $c.priorityClasses }}{{ if has .name $team.priorityClasses }}{{ $sorted = append $sorted (printf "%012d %s" (add 3000000000 (int64 .value)) .name) }}{{ end }}{{ end -}}
 {{- with sortAlpha $sorted }}{{ $class = index (splitList " " (index . (min 1 (sub (len .) 1)))) 1 }}{{ end -}}
 {{- end -}}
-{{- $told := list (printf "deadline=%d" (dig "fill" "deadlineSeconds" 86400 $team | int64)) (printf "keep=%d" (dig "fill" "keepSeconds" 86400 $team | int64)) -}}
-{{- with $class }}{{ $told = append $told (printf "priority=%s" .) }}{{ end -}}
-{{- $requests := default dict $team.limits.requests -}}{{- $limits := default dict $team.limits.limits -}}
-{{- with $requests.cpu }}{{ $told = append $told (printf "cpu=%v" .) }}{{ end -}}
-{{- with $requests.memory }}{{ $told = append $told (printf "memory=%v" .) }}{{ end -}}
-{{- with $limits.cpu }}{{ $told = append $told (printf "cpuLimit=%v" .) }}{{ end -}}
-{{- with $limits.memory }}{{ $told = append $told (printf "memoryLimit=%v" .) }}{{ end -}}
-{{- join "," $told -}}
+{{- $class -}}
 {{- end }}
 
 {{/* Who is bound to a role: (list members viewers …), each {groups, users}; a list of subjects, without doubles. */}}

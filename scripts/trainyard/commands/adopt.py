@@ -41,7 +41,7 @@ def adopt(
     if write and "-" in files:
         raise UsageError("standard input can't be written to", hint="print the result: --output=-")
     judged = find_site(file, live, team or access.namespace, access)
-    if judged.assumed:
+    if judged.contract.assumed:
         told = "no contract was found, and by the chart's defaults it would be guessed"
         hint = "give your site's with --contract, or a kubeconfig whose cluster answers"
         if write or output:

@@ -89,7 +89,7 @@ def _sizes(names: tuple[str, ...], judged: Site, access: kube.Access) -> list[Fi
     from trainyard.rightsize import hints
 
     wanted = [name for name in dict.fromkeys(names) if Path(name).suffix in SUFFIXES and Path(name).is_file()]
-    sized = [file for file in map(hints.read, wanted) if file] if contract.is_live(judged.contract) else []
+    sized = [file for file in map(hints.read, wanted) if file] if judged.contract.live else []
     if not sized:
         return []
     cluster = access.connect()

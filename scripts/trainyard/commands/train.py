@@ -100,7 +100,7 @@ def train(
         new = launch.submit(kube, team_config, ready)
     click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
     if detach:
-        click.echo(f"follow it: trainyard train -n {team_config.team} --attach {ready.spec.name}", err=True)
+        click.echo(f"follow it: trainyard train -n {team_config.team.name} --attach {ready.spec.name}", err=True)
         click.echo(ready.spec.name)
         return None
     return _follow(kube, team_config, ready.manifest, folder, ready.spec.results, fetch)
@@ -122,7 +122,7 @@ def init(folder: Path, force: bool) -> None:
 def _wait_for_turn(kube: Kube, spec: JobSpec, team_config: TeamConfig) -> None:
     from trainyard.pipelines.submit import turn
 
-    turn.wait(kube, spec.queue or team_config.queues[0], spec.priority or team_config.priority, say)
+    turn.wait(kube, spec.queue or team_config.team.queues[0], spec.priority or team_config.team.priority, say)
 
 
 def _attached(kube: Kube, team_config: TeamConfig, run: str, folder: Path, found: Settings, fetch: bool) -> int:
@@ -187,7 +187,7 @@ def _sizes(kube: Kube, manifest: dict[str, Any]) -> list[str]:
 
 def _said(ready: Launch, team_config: TeamConfig) -> None:
     spec, body = ready.spec, ready.manifest
-    where = spec.queue or team_config.queues[0]
+    where = spec.queue or team_config.team.queues[0]
     size = f"{spec.min_nodes} to " if spec.min_nodes else ""
     size += f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
     size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""

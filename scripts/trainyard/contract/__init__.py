@@ -10,11 +10,10 @@ found.team("vision").queues                  # UsageError with the teams there a
 found.source                                 # where it comes from, for people
 """
 
-from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, WHEELS, defaults, find, is_live, live, load, system
+from trainyard.contract.find import CONFIG_MAP, VARIABLE, WHEELS, defaults, find, live, load, of_objects, system
 from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 
 __all__ = [
-    "ASSUMED",
     "CONFIG_MAP",
     "VARIABLE",
     "WHEELS",
@@ -25,8 +24,8 @@ __all__ = [
     "Team",
     "defaults",
     "find",
-    "is_live",
     "live",
     "load",
+    "of_objects",
     "system",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from trainyard.contract import read, render
-from trainyard.contract.model import Contract
+from trainyard.contract.model import ASSUMED, CLUSTER, Contract
 from trainyard.errors import TrainyardError, UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
 WHEELS = "wheels"  # of the ConfigMap: names of the files that runs find in the store
-CLUSTER = "cluster"  # begins the source of a contract that a cluster published
-ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 Raw = dict[str, Any]
 
@@ -83,9 +81,11 @@ def live(kube: Kube) -> Contract:
     return read.contract(_published(found, kube.host), f"{CLUSTER} {kube.host}")
 
 
-def is_live(contract: Contract) -> bool:
-    """Whether a contract was read from a cluster."""
-    return contract.source.startswith(f"{CLUSTER} ")
+def of_objects(objects: Iterable[Raw]) -> Contract:
+    """The contract that a rendered chart publishes."""
+    published = (one for one in objects if (one["kind"], one["metadata"]["name"]) == ("ConfigMap", CONFIG_MAP))
+    where = "the rendered chart"
+    return read.contract(_published(next(published), where), where)
 
 
 def defaults() -> Contract:

@@ -8,6 +8,9 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.names import GPU
 
+ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
+CLUSTER = "cluster"  # begins the source of a contract that a cluster published
+
 
 @dataclass(frozen=True)
 class Queue:
@@ -17,7 +20,6 @@ class Queue:
     parent: str = "root"
     capability: dict[str, Any] = field(default_factory=dict)
     deserved: dict[str, Any] = field(default_factory=dict)
-    guarantee: dict[str, Any] = field(default_factory=dict)
     leaf: bool = True  # only a queue without queues below it runs jobs
 
 
@@ -55,43 +57,72 @@ class Team:
     """A team, which is a namespace of the same name. Its queues begin with its own."""
 
     name: str
-    queues: tuple[str, ...]
-    priority_classes: tuple[str, ...]
-    max_gpus: int
-    max_claim: str
+    queues: tuple[str, ...] = ()
+    priority_classes: tuple[str, ...] = ()  # the lowest first
+    max_gpus: int = 0
+    max_claim: str = ""
     gid: int | None = None
     quota: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
     egress: tuple[Any, ...] = ()  # rules of its network beyond the platform's
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    defaults: str = ""  # what is filled in, as key=value, joined by commas
-    fills: bool = True  # whether its manifests are filled in when they are sent
+    fill: dict[str, Any] = field(default_factory=dict)  # what a manifest that leaves it open gets
     own_fill: dict[str, Any] = field(default_factory=dict)  # what the values say of that for this team alone
-    pools: tuple[str, ...] = ()  # names of the node pools that its pods stay on; none: wherever they fit
-    pool_labels: str = ""  # labels of these, as the annotation of its namespace has them
+    pools: tuple[Pool, ...] = ()  # where its pods may be sent to, in the platform's order
+    stays: bool = False  # whether the values name these pools; else they are all there are
 
-    def check(self, queue: str = "", priority: str = "") -> None:
-        """Raises UsageError for a queue or a priority class that isn't the team's."""
+    def check(self, queue: str = "", priority: str = "", gpus: int = 0) -> None:
+        """Raises UsageError for a queue, a priority class or a number of GPUs in one job that the team may not have."""
         for what, name, own in (("queue", queue, self.queues), ("priority class", priority, self.priority_classes)):
             if name and name not in own:
                 raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"take one of {', '.join(own)}")
+        if gpus > self.max_gpus:
+            what = f"the job asks for {gpus} GPUs over all nodes, team {self.name} may have {self.max_gpus} in one job"
+            raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
 
-    def default(self, name: str, otherwise: int) -> int:
-        """A number that is filled in: `deadline` or `keep`, in seconds."""
-        return int(self._told(name) or otherwise)
-
-    def said(self, name: str, otherwise: int) -> int:
-        """As `default`, but only where the team's values say it themselves: no default of the chart or the site."""
-        return int(self.own_fill.get(f"{name}Seconds") or otherwise)
+    @property
+    def fills(self) -> bool:
+        """Whether its manifests are filled in when they are sent."""
+        return bool(self.fill.get("enabled", True))
 
     @property
     def default_priority(self) -> str:
         """The priority class that is filled in; empty for none."""
-        return self._told("priority")
+        return str(self.fill.get("priorityClass") or "")
 
-    def _told(self, name: str) -> str:
-        return dict(one.split("=", 1) for one in self.defaults.split(",") if "=" in one).get(name, "")
+    @property
+    def priority(self) -> str:
+        """The class of jobs that name none: the team's default, else the lowest but one, with one below to wait in."""
+        return self.default_priority or next(iter(self.priority_classes[1::-1]), "")
+
+    @property
+    def home(self) -> dict[str, str]:
+        """Labels of the nodes that its pods without GPUs stay on; none: wherever they fit."""
+        return next((pool.labels for pool in self.pools if self.stays and pool.kind == "cpu"), {})
+
+    def pool(self, name: str, *, gpus: bool) -> Pool:
+        """The pool of that name, or the default one for pods with or without GPUs. Raises UsageError."""
+        kind = "gpu" if gpus else "cpu"
+        if name:
+            found = next((pool for pool in self.pools if pool.name == name), None)
+            if found is None:
+                hint = f"take one of {', '.join(pool.name for pool in self.pools)}"
+                raise UsageError(f"the platform has no node pool {name}", hint=hint)
+            if gpus and found.kind != kind:
+                raise UsageError(f"nodes of the pool {name} have no GPU", hint="name another pool, or set gpus to 0")
+            if not gpus and found.kind == "gpu":
+                raise UsageError(f"the pool {name} is for work with GPUs", hint="set gpus, or name another pool")
+            return found
+        fitting = [pool for pool in self.pools if pool.kind == kind]
+        if not fitting:
+            hint = "set gpus to 0" if gpus else "set gpus"
+            raise UsageError(f"the platform has no node pool of kind {kind}", hint=hint)
+        return min(fitting, key=lambda pool: pool.spot)
+
+    def gpu_pool(self, resource: str) -> Pool | None:
+        """Where pods with that GPU resource run; None when the platform has no such nodes, as far as is known."""
+        return min((pool for pool in self.pools if pool.resource == resource), key=lambda pool: pool.spot, default=None)
 
 
 @dataclass(frozen=True)
@@ -113,8 +144,8 @@ class Contract:
     priority_classes: tuple[str, ...]
     pools: tuple[Pool, ...]
     shared_class: str
-    workspace_class: str
     buckets: dict[str, Bucket]
+    registry: str  # of the platform's images
     images: dict[str, str]  # name -> full reference
     cuda_images: dict[str, str]  # those that there are with CUDA, by the same names
     scheduler: str
@@ -130,10 +161,6 @@ class Contract:
             known = ", ".join(self.teams) or "none"
             raise UsageError(f"the contract has no team {name}; its teams: {known}", where=self.source)
         return self.teams[name]
-
-    def pools_of(self, team: Team) -> tuple[Pool, ...]:
-        """Pools that the team's pods may be sent to, in their order: those that they stay on, else all."""
-        return tuple(pool for pool in self.pools if not team.pools or pool.name in team.pools)
 
     @property
     def gpu_pools(self) -> tuple[Pool, ...]:
@@ -173,6 +200,26 @@ class Contract:
     def pipelines(self) -> dict[str, Any]:
         """How pipelines run: service account, bucket; {} where the site has none."""
         return self.raw.get("pipelines") or {}
+
+    @property
+    def assumed(self) -> bool:
+        """Whether nobody gave it, so that it is only the chart's defaults."""
+        return self.source == ASSUMED
+
+    @property
+    def live(self) -> bool:
+        """Whether it was read from a cluster."""
+        return self.source.startswith(f"{CLUSTER} ")
+
+    @property
+    def service_account(self) -> str:
+        """That of the pods of pipelines' steps."""
+        return str(self.pipelines.get("serviceAccount", "pipeline"))
+
+    @property
+    def packages(self) -> dict[str, Any]:
+        """Where pip asks for what a job or a step installs."""
+        return self.raw.get("packages") or {}
 
     @property
     def log_bucket(self) -> str:

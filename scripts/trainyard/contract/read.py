@@ -38,16 +38,18 @@ def _contract(raw: Raw, source: str) -> Contract:
     pools = tuple(_pool(pool, str(raw.get("gpuImages") or CPU)) for pool in raw["nodePools"])
     policies = raw.get("policies") or {}
     storage = raw["storage"]
+    levels = {one["name"]: int(one.get("value", 0)) for one in raw["priorityClasses"]}
+    fill = (raw.get("teamDefaults") or {}).get("fill") or render.defaults()["teamDefaults"]["fill"]
     return Contract(
         source=source,
-        teams={team["name"]: _team(team) for team in teams},
+        teams={team["name"]: _team(team, fill, levels, pools) for team in teams},
         queues=_queues(raw, teams),
         default_queue=raw["defaultQueue"],
-        priority_classes=tuple(one["name"] for one in raw["priorityClasses"]),
+        priority_classes=tuple(levels),
         pools=pools,
         shared_class=storage["sharedClass"],
-        workspace_class=storage.get("workspaceClass") or "",
         buckets={one["name"]: Bucket(one["name"], one.get("teams", "none")) for one in storage["buckets"]},
+        registry=registry,
         images=images,
         cuda_images=with_cuda,
         scheduler=raw["scheduler"]["name"],
@@ -59,12 +61,13 @@ def _contract(raw: Raw, source: str) -> Contract:
     )
 
 
-def _team(raw: Raw) -> Team:
-    members = raw.get("members") or {}
+def _team(raw: Raw, fill: Raw, levels: dict[str, int], pools: tuple[Pool, ...]) -> Team:
+    """A team. `fill` and `pools` are the platform's, `levels` the values of its priority classes."""
+    members, own = raw.get("members") or {}, raw.get("pools") or ()
     return Team(
         name=raw["name"],
         queues=tuple(dict.fromkeys([raw["name"], *(raw.get("queues") or [])])),
-        priority_classes=tuple(raw.get("priorityClasses") or ()),
+        priority_classes=tuple(sorted(raw.get("priorityClasses") or (), key=lambda name: levels.get(name, 0))),
         max_gpus=int(raw.get("maxGpusPerJob", 0)),
         max_claim=str((raw.get("storage") or {}).get("maxClaim", "")),
         gid=int(raw["gid"]) if raw.get("gid") is not None else None,
@@ -73,11 +76,10 @@ def _team(raw: Raw) -> Team:
         egress=tuple(raw.get("egress") or ()),
         groups=tuple(members.get("groups") or ()),
         users=tuple(members.get("users") or ()),
-        defaults=str(raw.get("defaults") or ""),
+        fill={**fill, **(raw.get("fill") or {})},
         own_fill=raw.get("ownFill") or {},
-        fills=bool((raw.get("fill") or {}).get("enabled", True)),
-        pools=tuple(raw.get("pools") or ()),
-        pool_labels=str(raw.get("poolLabels") or ""),
+        pools=tuple(pool for pool in pools if not own or pool.name in own),
+        stays=bool(own),
     )
 
 
@@ -91,7 +93,6 @@ def _queues(raw: Raw, teams: list[Raw]) -> dict[str, Queue]:
             one.get("parent") or "root",
             one.get("capability") or {},
             one.get("deserved") or {},
-            one.get("guarantee") or {},
             leaf=name not in parents,
         )
         for name, one in given.items()

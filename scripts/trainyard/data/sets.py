@@ -53,7 +53,7 @@ def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bo
         hint = "the platform may have no shared volumes: `kubectl get pvc` lists yours"
         raise TrainyardError(f"there is no claim {first.claim} in {kube.namespace}", hint=hint)
     at = copy.copy(kube)
-    at.namespace = config.team
+    at.namespace = config.team.name
     try:
         with open_store(at, config, first.claim) as store:
             yield store

@@ -22,7 +22,7 @@ def store_environment(secret: str = SECRET) -> list[Object]:
 def mlflow_environment(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
     """What `tracking` says, with the job's experiment: its label's, else its name without what makes that unique."""
     name = spec.labels.get(EXPERIMENT) or spec.name.rpartition("-")[0] or spec.name
-    return tracking(team_config.mlflow, team_config.team, name)
+    return tracking(team_config.contract.tracking_uri, team_config.team.name, name)
 
 
 def tracking(server: str, team: str, experiment: str) -> list[Object]:

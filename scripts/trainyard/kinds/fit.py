@@ -73,7 +73,7 @@ def fit(
     have = images.of_reference(reference)
     if have is None:
         return Fit()  # of another image nothing is known
-    known = team_config.cuda_images if have.cuda else team_config.images
+    known = team_config.contract.cuda_images if have.cuda else team_config.contract.images
     named = sorted(
         (one for one in found if images.packages(one.module).isdisjoint(listed)),
         key=lambda one: (one.file, one.line, one.module),

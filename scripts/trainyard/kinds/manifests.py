@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard.kinds import pods, registry
 from trainyard.kinds.spec import JobSpec
-from trainyard.kinds.team_config import DAY_S, TeamConfig
+from trainyard.kinds.team_config import TeamConfig
 
 Object = dict[str, Any]
 
@@ -19,13 +19,14 @@ def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
     Raises:
         UsageError: the team may not have its queue, priority class or number of GPUs, or there is no such pool.
     """
-    queue = spec.queue or team_config.queues[0]
-    team_config.check(queue, spec.priority, spec.gpus * spec.nodes)
-    deadline, keep = (team_config.own.default(name, DAY_S) for name in ("deadline", "keep"))
+    team = team_config.team
+    queue = spec.queue or team.queues[0]
+    team.check(queue, spec.priority, spec.gpus * spec.nodes)
+    deadline, keep = (int(team.fill[name]) for name in ("deadlineSeconds", "keepSeconds"))
     spec = dataclasses.replace(spec, deadline=spec.deadline or deadline, keep=spec.keep or keep)
     kind = registry.of_framework(spec.framework)
     builder = importlib.import_module(f"trainyard.kinds.builders.{kind.framework}")
-    meta: Object = {"name": spec.name, "namespace": team_config.team, "labels": pods.labels(spec)}
+    meta: Object = {"name": spec.name, "namespace": team.name, "labels": pods.labels(spec)}
     if spec.owner:
         meta["ownerReferences"] = [dict(spec.owner)]
     body: Object = builder.build(spec, team_config, queue)

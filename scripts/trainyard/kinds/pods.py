@@ -70,11 +70,11 @@ class Part:
 def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     """The pod template of one part."""
     gpus = spec.gpus if part.gpus else 0
-    pool = team_config.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
-    priority = spec.priority or team_config.priority
+    pool = team_config.team.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
+    priority = spec.priority or team_config.team.priority
     mounts, volumes = _volumes(spec, part)
     inner: Object = {
-        "schedulerName": team_config.scheduler,
+        "schedulerName": team_config.contract.scheduler,
         "nodeSelector": dict(pool.labels),
         # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
         "shareProcessNamespace": True,
@@ -101,7 +101,7 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
 
 def image_of(spec: JobSpec, team_config: TeamConfig) -> str:
     """The image of a job's pods, which is one, also of those without GPUs. Raises UsageError."""
-    pool = team_config.pool(spec.pool, gpus=True) if spec.gpus else None
+    pool = team_config.team.pool(spec.pool, gpus=True) if spec.gpus else None
     return team_config.image(spec.image, spec.framework, pool)
 
 
@@ -138,7 +138,8 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: P
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
     limits: Object = {"memory": memory}
-    if team_config.most_cpu and amount_of(cpu) > amount_of(team_config.most_cpu):
+    usual = (team_config.team.limits.get("limits") or {}).get("cpu")
+    if usual and amount_of(cpu) > amount_of(str(usual)):
         limits["cpu"] = cpu  # the team's default limit would be below the request
     if gpus:
         requests[pool.resource] = limits[pool.resource] = gpus
@@ -165,7 +166,7 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
     found: list[Object] = [
         {"name": "HOME", "value": "/tmp"},
         {"name": "PYTHONUNBUFFERED", "value": "1"},
-        {"name": "TRAINYARD_TEAM", "value": team_config.team},
+        {"name": "TRAINYARD_TEAM", "value": team_config.team.name},
         {"name": "TRAINYARD_JOB", "value": spec.name},
         {"name": "TRAINYARD_BUCKET", "value": BUCKET},
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -244,7 +245,7 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
     found = helper(FETCH, words, team_config.platform_image)
     if spec.packages:
-        found["env"] += package_sources(team_config.packages, spec.requirement_files)
+        found["env"] += package_sources(team_config.contract.packages, spec.requirement_files)
     return found
 
 
@@ -262,7 +263,7 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
     image, place = image_of(spec, team_config), packages.kept(home(spec) or ROOT, spec.packages)
-    return installation(image, place, team_config.packages, team_config.platform_image, memory)
+    return installation(image, place, team_config.contract.packages, team_config.platform_image, memory)
 
 
 def installation(

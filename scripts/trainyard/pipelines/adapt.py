@@ -39,10 +39,10 @@ def workflow(
     name = str(meta.get("name") or meta.get("generateName", "")).rstrip("-")
     meta["namespace"] = _namespace(meta, settings)
     meta["labels"] = {PIPELINE: name[:63].rstrip("-."), EXPERIMENT: settings.experiment, **(meta.get("labels") or {})}
-    spec.setdefault("serviceAccountName", settings.service_account)
-    spec.setdefault("schedulerName", settings.scheduler)
-    if settings.stays:
-        spec.setdefault("nodeSelector", dict(settings.stays))
+    spec.setdefault("serviceAccountName", settings.contract.service_account)
+    spec.setdefault("schedulerName", settings.contract.scheduler)
+    if settings.team.home:
+        spec.setdefault("nodeSelector", dict(settings.team.home))
     # What is said for success or failure alone goes before this.
     spec["ttlStrategy"] = {"secondsAfterCompletion": settings.keep, **(spec.get("ttlStrategy") or {})}
     spec.setdefault("activeDeadlineSeconds", settings.deadline)
@@ -53,8 +53,8 @@ def workflow(
         deadlines.bound(spec.get("templates") or [], spec["activeDeadlineSeconds"])
     if settings.priority:
         spec["podPriorityClassName"] = settings.priority
-    elif settings.default_priority:
-        spec.setdefault("podPriorityClassName", settings.default_priority)
+    elif settings.team.default_priority:
+        spec.setdefault("podPriorityClassName", settings.team.default_priority)
     pods = spec.setdefault("podMetadata", {})
     pods["labels"] = {API_ACCESS: "true", **(pods.get("labels") or {})}
     pods["annotations"] = {
@@ -68,9 +68,9 @@ def workflow(
 
 def _namespace(meta: Object, settings: Settings) -> str:
     """The team's. Raises UsageError where the file says another."""
-    own = str(meta.get("namespace") or settings.namespace)
-    if own != settings.namespace:
-        what = f"the workflow is for the namespace {own}, and is submitted to {settings.namespace}"
+    own = str(meta.get("namespace") or settings.team.name)
+    if own != settings.team.name:
+        what = f"the workflow is for the namespace {own}, and is submitted to {settings.team.name}"
         raise UsageError(what, hint="leave out its metadata.namespace, or name your team with -n")
     return own
 

@@ -190,14 +190,21 @@ def annotations_of(team: Team | None) -> dict[str, str]:
     """Those of a team's namespace, as the chart writes them."""
     if team is None:
         return {}
+    defaults = {
+        **{name: team.fill.get(f"{name}Seconds") for name in ("deadline", "keep")},
+        "priority": team.default_priority or None,
+        **{resource: (team.limits.get("requests") or {}).get(resource) for resource in ("cpu", "memory")},
+        **{f"{resource}-limit": (team.limits.get("limits") or {}).get(resource) for resource in ("cpu", "memory")},
+    }
+    labels = [" ".join(f"{key}={value}" for key, value in sorted(pool.labels.items())) for pool in team.pools]
     return {
         "trainyard.io/queues": ",".join(team.queues),
         "trainyard.io/priority-classes": ",".join(team.priority_classes),
         "trainyard.io/max-gpus-per-job": str(team.max_gpus),
         "trainyard.io/max-claim": team.max_claim,
         "trainyard.io/class-quotas": ",".join(sorted(one for one, hard in team.quota.items() if hard and one != "all")),
-        "trainyard.io/defaults": team.defaults,
-        **({"trainyard.io/pools": team.pool_labels} if team.pool_labels else {}),
+        **{f"trainyard.io/default-{name}": str(value) for name, value in defaults.items() if value is not None},
+        **({"trainyard.io/pools": ",".join(filter(None, labels))} if team.stays else {}),
     }
 
 

@@ -121,8 +121,7 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
     if card.framework not in images:
         what = f"{card.title} is of {card.framework}, for which the platform has no server"
         raise UsageError(what, hint=f"there are servers for {', '.join(sorted(images))}; or name an image with --image")
-    registry = str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/")
-    return f"{registry}/{images[card.framework]}"
+    return f"{contract.registry}/{images[card.framework]}"
 
 
 def merged(base: Values, over: Mapping[str, Any]) -> Values:
@@ -154,7 +153,7 @@ def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:
     if wish.gpus is None and held:
         return
     gpus = wish.gpus or 0
-    pool = config.pool("", gpus=gpus > 0)
+    pool = config.team.pool("", gpus=gpus > 0)
     for amounts in resources.values():
         for name in [name for name in amounts if "/" in name]:
             del amounts[name]
@@ -162,10 +161,10 @@ def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:
             amounts[pool.resource] = gpus
     made["nodeSelector"] = dict(pool.labels)
     made["tolerations"] = [dict(one) for one in pool.tolerations] if gpus else []
-    made["schedulerName"] = config.scheduler if gpus else ""
-    made["queue"] = config.queues[0] if gpus else ""
+    made["schedulerName"] = config.contract.scheduler if gpus else ""
+    made["queue"] = config.team.queues[0] if gpus else ""
     if gpus:
-        made["priorityClassName"] = config.priority
+        made["priorityClassName"] = config.team.priority
     elif held:
         made["priorityClassName"] = usual
 

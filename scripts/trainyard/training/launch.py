@@ -76,21 +76,21 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     listed = requirements.of_folder(folder, given.pop("requirements", None))
     spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config, listed.names)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
-    needs = packages.of(listed, team_config.team, pods.image_of(spec, team_config), team_config.packages)
+    needs = packages.of(listed, team_config.team.name, pods.image_of(spec, team_config), team_config.contract.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     lost = saved.lost(folder, spec.command, kept, [mount.path for mount in spec.mounts])
     code = pack(folder, archive, without=kept)
     spec = replace(
         spec,
         name=run,
-        team=team_config.team,
-        code=f"{team_config.team}/code/{code.sha256}.tar.gz",
+        team=team_config.team.name,
+        code=f"{team_config.team.name}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
         command=of_packages.started(spec.command) if needs.key else spec.command,
         requirements=needs.file,
         packages=needs.key,
-        output=output_of(team_config.team, run),
-        resume=output_of(team_config.team, resume) if resume else "",
+        output=output_of(team_config.team.name, run),
+        resume=output_of(team_config.team.name, resume) if resume else "",
     )
     why = "; ".join(filter(None, (why, of_image)))
     doubts += tuple("; ".join(one.said(spec.results)) for one in lost)
@@ -159,4 +159,4 @@ def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
 def bring(kube: Kube, team_config: TeamConfig, run: str, folder: str, target: Path) -> list[str]:
     """The results of a run, into `target`; returns the files' names. Raises TrainyardError."""
     with open_store(kube, team_config) as store:
-        return results.fetch(store, output_of(team_config.team, run), folder, target)
+        return results.fetch(store, output_of(team_config.team.name, run), folder, target)

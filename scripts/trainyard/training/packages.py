@@ -54,7 +54,7 @@ def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[
     if not spec.requirements:
         return spec, ()
     image = pods.image_of(spec, team_config)
-    needs = of(of_folder(folder, spec.requirements), team_config.team, image, team_config.packages)
+    needs = of(of_folder(folder, spec.requirements), team_config.team.name, image, team_config.contract.packages)
     if not needs.key:
         return replace(spec, requirements=""), ()
     if sum(map(len, needs.files.values())) > MOST:

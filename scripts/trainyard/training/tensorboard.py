@@ -35,14 +35,14 @@ def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds:
     Raises:
         TrainyardError: the contract names no image that has TensorBoard.
     """
-    if IMAGE not in team_config.images:
+    if IMAGE not in team_config.contract.images:
         raise TrainyardError(f"the platform names no image {IMAGE}, which has TensorBoard", hint="update the release")
     events, tmp = {"name": EVENTS, "mountPath": ROOT}, {"name": "tmp", "mountPath": "/tmp"}
     args = ["event-files", f"--into={ROOT}", f"--every={EVERY_S}", *places]
     mirror = pod.store_container(team_config, EVENTS, args, [events, tmp])
     board = {
         "name": TENSORBOARD,
-        "image": team_config.images[IMAGE],
+        "image": team_config.contract.images[IMAGE],
         "command": ["python3", "-m", "tensorboard.main", f"--logdir={ROOT}", "--host=127.0.0.1", f"--port={PORT}"],
         "args": ["--load_fast=false", f"--reload_interval={EVERY_S}"],
         "env": list(map(dict, pod.ENVIRONMENT)),

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from trainyard.chart import helm
-from trainyard.contract import read
+from trainyard.contract import of_objects
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package
 from trainyard_dev.images.crane import under
@@ -50,12 +48,11 @@ def listed(
         render: what makes the objects.
     """
     objects = render(profile, sets=sets, values=values)
-    contract = next(found for obj in objects if (found := _contract(obj)))
-    if not contract["teams"]:
+    known = of_objects(objects)
+    if not known.teams:
         sets = [*sets, *ANY_TEAM]
         objects = render(profile, sets=sets, values=values)
-    registry = contract["imageRegistry"]
-    mirror = "" if registry == "docker.io" else registry
+    mirror = "" if known.registry == "docker.io" else known.registry
     # Without a mirror every reference names the registry that publishes it.
     plain = render(profile, sets=[*sets, "global.imageRegistry="], values=values) if mirror else objects
     uses: dict[str, set[str]] = {}
@@ -81,15 +78,14 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
                 yield container["image"], name
                 for ref in _handed_on(container):
                     yield ref, f"jobs of {name}"
-        if contract := _contract(obj):
-            for key, image in contract["images"].items():
-                yield f"{contract['imageRegistry']}/{image}", f"contract {key}"
-            for key, image in ((contract.get("serving") or {}).get("images") or {}).items():
-                yield f"{contract['imageRegistry']}/{image}", f"models of {key}"
-            known = read.contract(contract, name)
-            if any(pool.cuda for pool in known.pools):
-                for key, ref in known.cuda_images.items():
-                    yield ref, f"contract {key} with CUDA"
+    known = of_objects(objects)
+    for key, ref in known.images.items():
+        yield ref, f"contract {key}"
+    for key, image in ((known.raw.get("serving") or {}).get("images") or {}).items():
+        yield f"{known.registry}/{image}", f"models of {key}"
+    if any(pool.cuda for pool in known.pools):
+        for key, ref in known.cuda_images.items():
+            yield ref, f"contract {key} with CUDA"
 
 
 def _handed_on(container: dict[str, Any]) -> Iterator[str]:
@@ -98,12 +94,6 @@ def _handed_on(container: dict[str, Any]) -> Iterator[str]:
     for word in words:
         if match := _HANDED_ON.fullmatch(str(word)):
             yield match[1]
-
-
-def _contract(obj: dict[str, Any]) -> dict[str, Any]:
-    if obj["kind"] == "ConfigMap" and "contract.yaml" in (obj.get("data") or {}):
-        return yaml.safe_load(obj["data"]["contract.yaml"])
-    return {}
 
 
 def _examples() -> Iterator[tuple[str, str]]:

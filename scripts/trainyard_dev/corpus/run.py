@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from trainyard.contract import Contract, read
+from trainyard.contract import Contract, of_objects
 from trainyard.paths import ROOT
 from trainyard.policy import fill
 from trainyard.policy.lint.report import Site as LintSite
@@ -20,7 +20,7 @@ from trainyard_dev.corpus import volcano
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import Result, judge
 from trainyard_dev.corpus.sources import GROUPS, examples
-from trainyard_dev.policy.check import Platform, Site
+from trainyard_dev.policy.check import Site
 
 Object = dict[str, Any]
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
@@ -34,15 +34,7 @@ def served(*, fills: bool = False) -> Iterator[Asker]:
     with running() as server:
         install(server, [*objects, *yaml.safe_load_all(TEAMS.with_name("extra.yaml").read_text())])
         with volcano.admission(server):
-            yield asker(server, contract(objects), "vision", fills=fills)
-
-
-def contract(objects: list[Object]) -> Contract:
-    """The one that a rendered chart publishes."""
-    found = next(
-        one for one in objects if one["metadata"]["name"] == "trainyard-contract" and one["kind"] == "ConfigMap"
-    )
-    return read.contract(yaml.safe_load(found["data"]["contract.yaml"]), "the rendered chart")
+            yield asker(server, of_objects(objects), "vision", fills=fills)
 
 
 def asker(server: Any, known: Contract, team: str, fills: bool = False) -> Asker:
@@ -52,13 +44,11 @@ def asker(server: Any, known: Contract, team: str, fills: bool = False) -> Asker
         fills: its policies fill in what the platform knows.
     """
     mine = known.team(team)
-    names = known.images["platform"], known.images["kubectlDelivery"]
-    platform = Platform(known.namespace, known.release, known.scheduler, *names)
     someone = Identity(next(iter(mine.users), "member"), mine.groups)
     if fills:  # as the setup job leaves it: what mounts a token comes before what fills in
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": team, "name": "default"}}
         server.apply(account | {"automountServiceAccountToken": False})
-    return Asker(Site(server, team, someone, platform), known, mine, fills)
+    return Asker(Site(server, team, someone, known), known, mine, fills)
 
 
 def judged(asking: Asker) -> LintSite:

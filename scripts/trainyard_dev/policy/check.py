@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-import yaml
-
+from trainyard.contract import Contract, Team, of_objects
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.apiserver import Answer, ApiServer, Identity, running
 from trainyard_dev.apiserver.install import install
-from trainyard_dev.policy.child_objects import Object, Platform, child_objects
+from trainyard_dev.policy.child_objects import Object, child_objects
 
 BINDING = "ValidatingAdmissionPolicyBinding"
 SAYS = re.compile(
@@ -56,7 +54,7 @@ class Site:
     server: ApiServer
     team: str
     member: Identity
-    platform: Platform
+    known: Contract
     modes: dict[str, str] = field(default_factory=dict)
 
     def check(self, objects: list[Object]) -> list[Verdict]:
@@ -76,7 +74,7 @@ class Site:
     def _children(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
         """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
         try:
-            return list(child_objects(obj, self.platform))
+            return list(child_objects(obj, self.known))
         except (AttributeError, KeyError, TypeError, ValueError):
             if verdict.refused:
                 return []
@@ -122,11 +120,10 @@ def site(objects: list[Object], team: str = "", user: str = "") -> Iterator[Site
     Raises:
         UsageError: there is no such team, or several and none was named.
     """
-    contract = _contract(objects)
-    chosen = _team(contract, team)
-    members = chosen.get("members") or {}
-    name = user or next(iter(members.get("users") or []), "member")
-    groups = () if name.startswith("system:serviceaccount:") else tuple(members.get("groups") or ())
+    known = of_objects(objects)
+    chosen = _team(known, team)
+    name = user or next(iter(chosen.users), "member")
+    groups = () if name.startswith("system:serviceaccount:") else chosen.groups
     names, modes = {rule.name for rule in rules()}, {}
     for obj in objects:
         rule = obj["metadata"]["name"].removeprefix(PREFIX)
@@ -134,29 +131,13 @@ def site(objects: list[Object], team: str = "", user: str = "") -> Iterator[Site
             actions = obj["spec"]["validationActions"]
             modes[rule] = {"Deny": "enforce", "Warn": "warn", "Audit": "audit"}[actions[0]]
             obj["spec"]["validationActions"] = actions if modes[rule] == "audit" else ["Warn"]
-    release, images = contract["release"], contract["images"]
-    registry = contract.get("imageRegistry") or "docker.io"
-    platform = Platform(
-        release["namespace"],
-        release["name"],
-        contract["scheduler"]["name"],
-        f"{registry}/{images['platform']}",
-        f"{registry}/{images['kubectlDelivery']}",
-    )
     with running() as server:
         install(server, objects)
-        yield Site(server, chosen["name"], Identity(name, groups), platform, modes)
+        yield Site(server, chosen.name, Identity(name, groups), known, modes)
 
 
-def _contract(objects: list[Object]) -> dict[str, Any]:
-    found = next(
-        obj for obj in objects if obj["metadata"]["name"] == "trainyard-contract" and obj["kind"] == "ConfigMap"
-    )
-    return yaml.safe_load(found["data"]["contract.yaml"])
-
-
-def _team(contract: dict[str, Any], name: str) -> dict[str, Any]:
-    teams = {team["name"]: team for team in contract.get("teams") or []}
+def _team(known: Contract, name: str) -> Team:
+    teams = known.teams
     if not teams:
         raise UsageError("the values have no team", hint="add one to global.contract.teams")
     if not name and len(teams) == 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from trainyard.contract import Contract
 from trainyard.kinds import registry
 from trainyard.kinds.pods import NO_GPU
 from trainyard.names import GANG
@@ -24,29 +24,14 @@ CLOSED = {
 }
 
 
-@dataclass(frozen=True)
-class Platform:
-    """Names that the rendered platform gives to its parts."""
-
-    namespace: str
-    release: str
-    scheduler: str
-    platform_image: str
-    delivery_image: str
-
-    def account(self, part: str) -> Identity:
-        """The service account of one of the release's controllers."""
-        return Identity.account(self.namespace, f"{self.release}-{part}")
-
-
-def child_objects(obj: Object, platform: Platform) -> Iterator[tuple[Object, Identity]]:
+def child_objects(obj: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
     """Every object that a controller would make of `obj`, one of each kind and replica type, with who makes it."""
     spec = obj.get("spec") or {}
     kind, group = obj.get("kind"), str(obj.get("apiVersion", "")).partition("/")[0]
     if group == "kubeflow.org":
-        yield from _training(obj, spec, platform)
+        yield from _training(obj, spec, known)
     elif group == "batch.volcano.sh" and kind == "Job":
-        yield from _volcano(obj, spec, platform)
+        yield from _volcano(obj, spec, known)
     elif kind == "CronJob":
         job = spec.get("jobTemplate") or {}
         made = {
@@ -56,7 +41,7 @@ def child_objects(obj: Object, platform: Platform) -> Iterator[tuple[Object, Ide
             "spec": job.get("spec") or {},
         }
         yield made, _kubernetes("cronjob-controller")
-        yield from child_objects(made, platform)
+        yield from child_objects(made, known)
     elif kind in ("Job", "Deployment", "StatefulSet") and spec.get("template"):
         maker = {"Job": "job", "Deployment": "replicaset", "StatefulSet": "statefulset"}[kind]
         yield _pod(obj, "0", spec["template"]), _kubernetes(f"{maker}-controller")
@@ -66,9 +51,14 @@ def child_objects(obj: Object, platform: Platform) -> Iterator[tuple[Object, Ide
             yield made, _kubernetes("statefulset-controller")
 
 
-def _training(job: Object, spec: Object, platform: Platform) -> Iterator[tuple[Object, Identity]]:
+def _own(known: Contract, part: str) -> Identity:
+    """The service account of one of the release's controllers."""
+    return Identity.account(known.namespace, f"{known.release}-{part}")
+
+
+def _training(job: Object, spec: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
     """As training-operator does with gang scheduling by Volcano."""
-    operator = platform.account("training-operator")
+    operator = _own(known, "training-operator")
     replicas: Object = next((spec[key] for key in SPECS if spec.get(key)), {})
     policy = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     total = sum(int(replica.get("replicas", 1)) for replica in replicas.values())
@@ -78,26 +68,26 @@ def _training(job: Object, spec: Object, platform: Platform) -> Iterator[tuple[O
         if not template.get("spec"):
             continue
         pod = _pod(job, f"{role.lower()}-0", template, {GANG: _name(job), "volcano.sh/task-spec": role.lower()})
-        pod["spec"].setdefault("schedulerName", platform.scheduler)
+        pod["spec"].setdefault("schedulerName", known.scheduler)
         pod["spec"]["restartPolicy"] = "Never"
         if job["kind"] == "PyTorchJob" and role == "Worker" and "Master" in replicas:
-            _first(pod, "wait-for-master", platform.platform_image)
+            _first(pod, "wait-for-master", known.images["platform"])
         if job["kind"] == "MPIJob" and role == "Launcher":
-            _first(pod, "kubectl-delivery", platform.delivery_image)
+            _first(pod, "kubectl-delivery", known.images["kubectlDelivery"])
             pod["spec"]["serviceAccountName"] = f"{_name(job)}-launcher"
         yield pod, operator
 
 
-def _volcano(job: Object, spec: Object, platform: Platform) -> Iterator[tuple[Object, Identity]]:
+def _volcano(job: Object, spec: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
     """As Volcano's job controller does."""
-    controller = platform.account("controllers")
+    controller = _own(known, "controllers")
     tasks = [task for task in spec.get("tasks") or [] if (task.get("template") or {}).get("spec")]
     name = f"{_name(job)}-{UID}"
     total = sum(int(task.get("replicas", 1)) for task in tasks)
     yield _group(job, name, spec.get("queue"), spec.get("minAvailable", total), spec), controller
     for task in tasks:
         pod = _pod(job, f"{task.get('name', 'task')}-0", task["template"], {GANG: name})
-        pod["spec"].setdefault("schedulerName", spec.get("schedulerName") or platform.scheduler)
+        pod["spec"].setdefault("schedulerName", spec.get("schedulerName") or known.scheduler)
         if spec.get("priorityClassName"):
             pod["spec"].setdefault("priorityClassName", spec["priorityClassName"])
         yield pod, controller

@@ -8,7 +8,8 @@ from typing import Any
 from trainyard import contract
 from trainyard.contract import Contract, Team
 
-TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
+FILL = contract.defaults().raw["teamDefaults"]["fill"]
+TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi", fill=FILL)
 
 
 def of_values(given: dict[str, Any], **more: Any) -> Contract:
@@ -20,4 +21,4 @@ def of_values(given: dict[str, Any], **more: Any) -> Contract:
 def with_team(**raw: Any) -> Contract:
     """The contract of the chart's defaults with one team, which nobody has to render; `raw` are parts of it."""
     known = contract.defaults()
-    return replace(known, teams={"vision": TEAM}, raw={**known.raw, **raw}, source="test")
+    return replace(known, teams={"vision": replace(TEAM, pools=known.pools)}, raw={**known.raw, **raw}, source="test")

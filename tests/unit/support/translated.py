@@ -1,17 +1,26 @@
 """Small pipelines for tests of the translation, and what becomes of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kfp import compiler, dsl
 
-from trainyard.contract import Pool
+from trainyard.contract import Pool, Team, defaults
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 
 GPUS = Pool(
     "gpu", "gpu", {"trainyard.io/pool": "gpu"}, {"key": "gpu", "effect": "NoSchedule"}, resource="nvidia.com/gpu"
 )
-SETTINGS = translate.Settings(team="vision", queue="training", priority="training-normal", pools=(GPUS,))
+VISION = Team("vision", ("vision", "training"), pools=(GPUS,))
+SETTINGS = translate.Settings(defaults(), VISION, queue="training", priority="training-normal")
+
+
+def on(**contract) -> translate.Settings:
+    """The settings with other parts of the contract."""
+    return replace(SETTINGS, contract=replace(SETTINGS.contract, **contract))
+
+
 IMAGE = "example.org/step:1"
 
 

@@ -23,7 +23,7 @@ def replica(count: int, pod: Object, spec: JobSpec) -> Object:
 def run_policy(spec: JobSpec, team_config: TeamConfig, queue: str, members: int) -> Object:
     """Queue, gang, deadline and what is left of a finished job, for training-operator."""
     gang: Object = {"queue": queue, "minAvailable": members}
-    if priority := spec.priority or team_config.priority:
+    if priority := spec.priority or team_config.team.priority:
         gang["priorityClass"] = priority
     return {
         # Finished pods stay for their logs; what still runs when the job has ended holds no GPU any longer.

@@ -24,7 +24,7 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
         pod["spec"] |= {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline}
         made.append({"name": name, "replicas": replicas, "template": pod})
     body: Object = {
-        "schedulerName": team_config.scheduler,
+        "schedulerName": team_config.contract.scheduler,
         "queue": queue,
         "minAvailable": spec.nodes,
         "maxRetry": spec.retries + 1,
@@ -41,6 +41,6 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
         ],
         "tasks": made,
     }
-    if priority := spec.priority or team_config.priority:
+    if priority := spec.priority or team_config.team.priority:
         body["priorityClassName"] = priority
     return body

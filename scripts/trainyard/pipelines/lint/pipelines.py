@@ -19,7 +19,7 @@ from trainyard.policy import cel, fill
 from trainyard.policy.lint import arrival, network, objects, pod_rules, workflow
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
-from trainyard.policy.lint.report import ANY, Report, Site
+from trainyard.policy.lint.report import Report, Site
 from trainyard.yaml_lines import Document, documents
 
 STEP = "TRAINYARD_STEP"
@@ -158,12 +158,8 @@ def _arguments(pipeline: Pipeline) -> dict[str, Any]:
 
 def _settings(site: Site) -> translate.Settings:
     contract, team = site.contract, site.team()
-    if team.name in contract.teams:
-        return translate.Settings.of(contract, team.name)
-    queue = contract.default_queue if contract.default_queue in team.queues else team.queues[0]
-    step, platform = (contract.images[name] for name in ("argoexec", "platform"))
-    own = {"queue": queue, "step_image": step, "platform_image": platform}
-    return translate.Settings(team=ANY, scheduler=contract.scheduler, pools=contract.pools, **own)
+    usual = team.name not in contract.teams and contract.default_queue in team.queues
+    return translate.Settings(contract, team, contract.default_queue if usual else "")
 
 
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:

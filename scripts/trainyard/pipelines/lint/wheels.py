@@ -20,7 +20,7 @@ Where = Callable[[int, tuple[str, ...], bool], int]
 
 def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[str, str]) -> None:
     """Says which packages no run could get. `stand_ins`: what runs in place of an image, by the image's name."""
-    site = report.site.contract.raw.get("packages") or {}
+    site = report.site.contract.packages
     if site.get("index") or site.get("wheels") is None:
         return  # what an index has is not known here, nor what lies in a store that is not asked
     for executor in pipeline.executors.values():

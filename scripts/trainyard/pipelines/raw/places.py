@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from trainyard.kinds.team_config import SECRET
 from trainyard.pipelines.translate.settings import Settings
 
 Object = dict[str, Any]
@@ -17,8 +18,8 @@ def complete(spec: Object, settings: Settings, say: Say) -> None:
     for artifact in list(artifacts(spec)):
         _artifact(artifact, settings, say)
     for claim in _claims(spec):
-        if settings.claim_class and not claim.get(CLASS):
-            claim[CLASS] = settings.claim_class
+        if not settings.contract.assumed and not claim.get(CLASS):
+            claim[CLASS] = settings.contract.shared_class
 
 
 def artifacts(value: Any) -> Iterator[Object]:
@@ -44,7 +45,7 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
         if not place.get("endpoint"):  # Argo would take the run's own bucket in its place, and not say so
             place.update(_access(settings) | place)
         return
-    key, own = place.get("key"), f"{settings.team}/"
+    key, own = place.get("key"), f"{settings.team.name}/"
     if not isinstance(key, str) or key.startswith(own):
         return
     # What the run itself fills in may hold the team's name already.
@@ -56,17 +57,18 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
 
 def _access(settings: Settings) -> Object:
     """The store and the team's keys, as Argo names them; {} where the contract doesn't know the store."""
-    url = str(settings.store.get("endpoint") or "")
-    if not url:
+    store = settings.contract.store
+    url = str(store.get("endpoint") or "")
+    if settings.contract.assumed or not url:
         return {}
     secure = not url.startswith("http://")
     keys = {"accessKeySecret": "access-key", "secretKeySecret": "secret-key"}
-    if secure and settings.store.get("mode") != "external":
+    if secure and store.get("mode") != "external":
         keys["caSecret"] = "ca.crt"
     access: Object = {"endpoint": url.partition("://")[2].rstrip("/"), "insecure": not secure}
-    if region := settings.store.get("region"):
+    if region := store.get("region"):
         access["region"] = region
-    return access | {field: {"name": settings.secret, "key": key} for field, key in keys.items()}
+    return access | {field: {"name": SECRET, "key": key} for field, key in keys.items()}
 
 
 def _claims(spec: Object) -> Iterator[Object]:

@@ -72,7 +72,7 @@ def closed_by_nobody(template: Object) -> Iterator[Object]:
 
 def _gpus(template: Object, settings: Settings) -> None:
     """GPUs in requests and limits alike, the labels and tolerations of their nodes; none for the other containers."""
-    resources = {pool.resource for pool in settings.pools if pool.resource} | {GPU}
+    resources = {pool.resource for pool in settings.team.pools if pool.resource} | {GPU}
     asked: list[str] = []
     for one in containers(template):
         given_amounts = one.get("resources")
@@ -89,8 +89,8 @@ def _gpus(template: Object, settings: Settings) -> None:
         elif isinstance(one.get("env", []), list):
             hide_gpus(one)
     for name in dict.fromkeys(asked):
-        pool = settings.gpu_pool(name)
-        free = not template.get("nodeSelector") and (settings.stays or not template.get("affinity"))
+        pool = settings.team.gpu_pool(name)
+        free = not template.get("nodeSelector") and (settings.team.home or not template.get("affinity"))
         if pool is not None and pool.labels and free:
             template["nodeSelector"] = dict(pool.labels)
         given = template.get("tolerations") or []

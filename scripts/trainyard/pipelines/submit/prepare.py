@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainyard.contract import Contract
+from trainyard.contract import Contract, Team
 from trainyard.errors import UsageError
 from trainyard.pipelines import adapt, source
 from trainyard.pipelines.ir.arguments import split
 from trainyard.pipelines.translate.settings import Settings
+from trainyard.pipelines.translate.size import LARGEST
 
 if TYPE_CHECKING:
     from trainyard.pipelines.lint import Finding, Site
     from trainyard.policy.fill import Filled
-
-LARGEST = 1 << 20  # bytes; etcd takes one and a half times that, and the status needs room beside the spec
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
 def _settings(wanted: Wanted, contract: Contract, team: str) -> Settings:
     own = {"queue": wanted.queue, "priority": wanted.priority, "experiment": wanted.experiment, "cache": wanted.cache}
     if team not in contract.teams and not contract.teams:
-        return Settings(team=team, **own)  # the chart's own defaults name no team; the cluster will say
+        # The chart's own defaults name no team; the cluster will say.
+        return Settings(contract, Team(team, (team,)), **own)
     return Settings.of(contract, team, **own)
 
 
@@ -92,7 +92,7 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
 def _site(contract: Contract, settings: Settings) -> Site:
     from trainyard.pipelines import lint
 
-    return lint.site(contract, settings.team if settings.team in contract.teams else "")
+    return lint.site(contract, settings.team.name if settings.team.name in contract.teams else "")
 
 
 def _well_formed(file: Path, raw: source.Raw, site: Site) -> None:

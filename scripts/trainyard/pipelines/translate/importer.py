@@ -32,10 +32,10 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         codes["metadata"] = f"toJson({metadata})"
     declared = replace(typed, inputs=Interface())
     container: Object = {
-        "image": ctx.settings.step_image,
+        "image": ctx.settings.contract.images["argoexec"],
         "imagePullPolicy": "IfNotPresent",
         "command": [step_parts.PROGRAM, "import"],
-        "env": [*step_parts.environment(ctx, declared, codes, cache), *step_parts.store_keys(ctx.settings)],
+        "env": [*step_parts.environment(ctx, declared, codes, cache), *step_parts.store_keys()],
         "securityContext": dict(CLOSED),
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],
@@ -46,9 +46,8 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         "outputs": interfaces.outputs(ctx, typed),
         "container": container,
         "volumes": [{"name": "kfp", "emptyDir": {}}],
+        "retryStrategy": step_parts.infrastructure(),
     }
-    if ctx.settings.infrastructure_retries:
-        found["retryStrategy"] = step_parts.infrastructure(ctx.settings)
     if cache and not raw.get("reimport"):
         listed = [one["name"] for one in inputs.get("parameters", ())]
         found["memoize"] = step_parts.memoize(ctx, component, ["import", digest(raw)], listed)

@@ -42,7 +42,7 @@ def apply(
             template["metadata"] = {kind: dict(value[kind]) for kind in ("labels", "annotations") if value.get(kind)}
         elif field == "nodeSelector":
             chosen = value.get("labels") or _parsed(ctx, component, known.get("nodeSelector"), dict)
-            template["nodeSelector"] = {**template.get("nodeSelector", ctx.settings.stays), **chosen}
+            template["nodeSelector"] = {**template.get("nodeSelector", ctx.settings.team.home), **chosen}
         elif field == "tolerations":
             template.setdefault("tolerations", []).extend(_tolerations(ctx, component, value, known))
         elif field == "nodeAffinity":

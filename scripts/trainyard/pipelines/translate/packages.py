@@ -20,13 +20,13 @@ def add(ctx: Context, component: Component, asked: Installer, found: Object) -> 
         return
     wanted = requirements(ctx, component, asked)
     container, settings = found["container"], ctx.settings
-    image, site = container["image"], settings.packages
-    key = packages.key(settings.team, wanted.digest(image, str(site.get("index") or "")))
+    image, site = container["image"], settings.contract.packages
+    key = packages.key(settings.team.name, wanted.digest(image, str(site.get("index") or "")))
     words = ["fetch", f"--into={pods.ROOT}", *packages.fetched(FILE, key)]
-    fetch = pods.helper(pods.FETCH, words, settings.platform_image)
+    fetch = pods.helper(pods.FETCH, words, settings.contract.images["platform"])
     fetch["env"] += pods.package_sources(site, {FILE: wanted.text()})
     place = packages.kept(pods.ROOT, key)
-    install = pods.installation(image, place, site, settings.platform_image, MEMORY)
+    install = pods.installation(image, place, site, settings.contract.images["platform"], MEMORY)
     found.setdefault("initContainers", []).extend([fetch, *install])
     found["volumes"] += [{"name": "trainyard", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     found["metadata"] = {"labels": dict(packages.LABEL)}

@@ -53,7 +53,7 @@ def apply(ctx: Context, component: Component, executor: Executor, known: dict[st
     if count:
         requests[name] = limits[name] = str(count)
         template["tolerations"] = ctx.settings.tolerations(name)
-        pool = ctx.settings.gpu_pool(name)
+        pool = ctx.settings.team.gpu_pool(name)
         if pool is not None and pool.labels:
             template["nodeSelector"] = dict(pool.labels)
         template["activeDeadlineSeconds"] = ctx.settings.ends(ctx.pipeline.config)

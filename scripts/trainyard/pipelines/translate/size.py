@@ -7,15 +7,17 @@ from typing import Any
 
 from trainyard.errors import UsageError
 
+LARGEST = 1 << 20  # bytes; etcd takes one and a half times that, and the status needs room beside the spec
 
-def check(workflow: dict[str, Any], largest: int, file: str) -> None:
+
+def check(workflow: dict[str, Any], file: str) -> None:
     """Refuses a workflow that etcd would, with its size and what takes the room.
 
     Raises:
         UsageError: with the largest parts and the hint.
     """
     total = of(workflow)
-    if total <= largest:
+    if total <= LARGEST:
         return
     spec = workflow["spec"]
     arguments = sorted(
@@ -29,7 +31,7 @@ def check(workflow: dict[str, Any], largest: int, file: str) -> None:
         if data
         else "put long code into the image, loop over a list instead of writing tasks out, or cut the pipeline in two"
     )
-    what = f"the workflow has {total:,} bytes, etcd takes {largest:,}; largest parts: {parts}"
+    what = f"the workflow has {total:,} bytes, etcd takes {LARGEST:,}; largest parts: {parts}"
     raise UsageError(what, where=file, hint=hint)
 
 

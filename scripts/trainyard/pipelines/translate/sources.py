@@ -38,7 +38,7 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
 def _parameter(ctx: Context, owner: Component, task: Task, source: Source, target: Parameter | None) -> Value:
     if isinstance(source, Constant):
         settings = ctx.settings
-        root = f"s3://{settings.bucket}/{settings.team}/pipelines"
+        root = f"s3://{settings.bucket}/{settings.team.name}/pipelines"
 
         def given(name: str) -> Value:
             if name not in task.parameters or task.parameters[name] is source:

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 from trainyard.kinds.environment import tracking
+from trainyard.kinds.team_config import SECRET
 from trainyard.pipelines.ir.model import Component, Retry
 from trainyard.pipelines.translate import values
 from trainyard.pipelines.translate.context import Context, Object, digest
-from trainyard.pipelines.translate.settings import Settings
 
 PROGRAM = "/var/run/argo/trainyard-step"
 # What kfp's installer is replaced by: its runtime lies beside the program, behind what the image has of it.
@@ -39,12 +39,12 @@ def _seconds(amount: float) -> str:
     return f"{int(amount)}s" if float(amount).is_integer() else f"{amount}s"
 
 
-def infrastructure(settings: Settings) -> Object:
+def infrastructure() -> Object:
     """Attempts after the pod was lost or the store was away, which Argo calls an error, and after it was preempted or
     evicted, which it calls a failure. At once: Argo waits before it sees that a failing command has no attempt left,
     and the executor has waited for the store already.
     """
-    return {"limit": str(settings.infrastructure_retries), "retryPolicy": "Always", "expression": LOST}
+    return {"limit": "4", "retryPolicy": "Always", "expression": LOST}
 
 
 def memoize(ctx: Context, component: Component, content: Any, inputs: list[str], own_key: str = "") -> Object:
@@ -56,8 +56,8 @@ def memoize(ctx: Context, component: Component, content: Any, inputs: list[str],
         if inputs:
             listed = ", ".join(f"inputs.parameters[{values.quoted(name)}]" for name in sorted(inputs))
             key += "-{{=sprig.sha256sum(toJson([" + listed + "]))}}"
-    name = f"{ctx.settings.namespace}.{_dns(ctx.pipeline.name)}.{_dns(component.name.removeprefix('comp-'))}"
-    return {"key": key, "maxAge": ctx.settings.cache_age, "cache": {"configMap": {"name": name}}}
+    name = f"{ctx.settings.team.name}.{_dns(ctx.pipeline.name)}.{_dns(component.name.removeprefix('comp-'))}"
+    return {"key": key, "maxAge": "720h", "cache": {"configMap": {"name": name}}}
 
 
 def _dns(name: str) -> str:
@@ -78,7 +78,7 @@ def environment(
         "inputs": _interface(component.inputs),
         "outputs": _interface(component.outputs),
     }
-    settings = ctx.settings
+    settings, contract = ctx.settings, ctx.settings.contract
     pairs = ", ".join(f"{json.dumps(name)}: {{{{=toJson({code})}}}}" for name, code in parameters.items())
     variables = {
         "TRAINYARD_STEP": json.dumps(step, separators=(",", ":")),
@@ -86,25 +86,25 @@ def environment(
         "TRAINYARD_RUN": "{{workflow.name}}",
         "TRAINYARD_RUN_UID": "{{workflow.uid}}",
         "TRAINYARD_CREATED": "{{workflow.creationTimestamp.RFC3339}}",
-        "TRAINYARD_NAMESPACE": settings.namespace,
-        "TRAINYARD_TEAM": settings.team,
+        "TRAINYARD_NAMESPACE": settings.team.name,
+        "TRAINYARD_TEAM": settings.team.name,
         "TRAINYARD_QUEUE": settings.queue,
         "TRAINYARD_PRIORITY": settings.priority,
         "TRAINYARD_BUCKET": settings.bucket,
         "TRAINYARD_EXPERIMENT": settings.experiment,
-        "TRAINYARD_SYSTEM": settings.system,
+        "TRAINYARD_SYSTEM": "" if contract.assumed else contract.namespace,
         "HOME": "/tmp",
     }
-    tracked = tracking(settings.mlflow, settings.team, ctx.pipeline.name)
+    tracked = tracking(contract.tracking_uri, settings.team.name, ctx.pipeline.name)
     return [{"name": name, "value": value} for name, value in variables.items() if value] + tracked
 
 
-def store_keys(settings: Settings) -> list[Object]:
+def store_keys() -> list[Object]:
     """The team's keys, for the parts of a step that are ours."""
     keys = {"ACCESS_KEY": ("access-key", False), "SECRET_KEY": ("secret-key", False), "CA": ("ca.crt", True)}
     found = []
     for name, (key, optional) in keys.items():
-        reference = {"name": settings.secret, "key": key, **({"optional": True} if optional else {})}
+        reference = {"name": SECRET, "key": key, **({"optional": True} if optional else {})}
         found.append({"name": f"TRAINYARD_S3_{name}", "valueFrom": {"secretKeyRef": reference}})
     return found
 

@@ -111,9 +111,7 @@ def _body(
         found["initContainers"] = [_collect(ctx, container, lists)]
     if asked:
         packages.add(ctx, component, asked, found)
-    found["retryStrategy"] = (
-        step_parts.retry_strategy(task.retry) if task.retry else step_parts.infrastructure(ctx.settings)
-    )
+    found["retryStrategy"] = step_parts.retry_strategy(task.retry) if task.retry else step_parts.infrastructure()
     if found["retryStrategy"]["limit"] == "0":
         del found["retryStrategy"]
     if cache:
@@ -169,7 +167,7 @@ def _collect(ctx: Context, container: Object, lists: list[str]) -> Object:
         "image": container["image"],
         "imagePullPolicy": container["imagePullPolicy"],
         "command": [step_parts.PROGRAM, "collect"],
-        "env": [{"name": "TRAINYARD_LISTS", "value": "{" + pairs + "}"}, *step_parts.store_keys(ctx.settings)],
+        "env": [{"name": "TRAINYARD_LISTS", "value": "{" + pairs + "}"}, *step_parts.store_keys()],
         "securityContext": container["securityContext"],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
         "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],

@@ -29,19 +29,22 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         Unsupported: something that would not keep its meaning, with who uses it.
         UsageError: an argument that is missing, unknown or of the wrong type, or a workflow too large for etcd.
     """
-    settings = settings or Settings()
     given = _fits_argo(pipeline, checked(pipeline, {**pipeline.arguments, **(arguments or {})}))
     ctx = Context(pipeline, given, settings)
     entry, last = _entry(ctx), dags.at_exit(ctx)
+    labels = {
+        "trainyard.io/pipeline": label(pipeline.name),
+        "trainyard.io/experiment": label(settings.experiment),
+    }
     spec: Object = {
         "entrypoint": entry,
         **({"onExit": last} if last else {}),
-        "serviceAccountName": settings.service_account,
-        "schedulerName": settings.scheduler,
-        **({"podPriorityClassName": priority} if (priority := settings.priority or settings.default_priority) else {}),
-        **({"nodeSelector": dict(settings.stays)} if settings.stays else {}),  # a step with GPUs has its own
+        "serviceAccountName": settings.contract.service_account,
+        "schedulerName": settings.contract.scheduler,
+        **({"podPriorityClassName": priority} if (priority := settings.pod_priority) else {}),
+        **({"nodeSelector": dict(settings.team.home)} if settings.team.home else {}),  # a step with GPUs has its own
         "podMetadata": {
-            "labels": {**_labels(ctx), "trainyard.io/api-access": "true"},
+            "labels": {**labels, "trainyard.io/api-access": "true"},
             "annotations": {QUEUE: settings.queue},
         },
         "securityContext": restricted(),
@@ -58,16 +61,19 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     if workspace := pipeline.config.get("workspace"):
         spec["volumeClaimTemplates"] = [_workspace(workspace)]
         spec["volumeClaimGC"] = {"strategy": "OnWorkflowCompletion"}
-    start = {"name": settings.name} if settings.name else {"generateName": f"{names.workflow(pipeline.name)}-"}
-    annotations = {"trainyard.io/pipeline-name": pipeline.name}
-    metadata = {**start, "namespace": settings.namespace, "labels": _labels(ctx), "annotations": annotations}
+    metadata = {
+        "generateName": f"{names.workflow(pipeline.name)}-",
+        "namespace": settings.team.name,
+        "labels": labels,
+        "annotations": {"trainyard.io/pipeline-name": pipeline.name},
+    }
     deadlines.bound(spec["templates"], spec["activeDeadlineSeconds"])
     for one in spec["templates"]:
         if "container" in one:
-            _hide_gpus(one, {pool.resource for pool in settings.pools if pool.resource} | {GPU})
+            _hide_gpus(one, {pool.resource for pool in settings.team.pools if pool.resource} | {GPU})
     found = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
     workflow = through_hera(found, pipeline.file)
-    size.check(workflow, settings.largest, pipeline.file)
+    size.check(workflow, pipeline.file)
     return workflow
 
 
@@ -169,15 +175,6 @@ def _arguments(ctx: Context) -> list[Object]:
         elif "default" in default:
             found.append({"name": one.name, "value": default["default"]})
     return found
-
-
-def _labels(ctx: Context) -> dict[str, str]:
-    settings = ctx.settings
-    return {
-        "trainyard.io/pipeline": label(ctx.pipeline.name),
-        "trainyard.io/experiment": label(settings.experiment),
-        **settings.labels,
-    }
 
 
 def _ttl(ctx: Context) -> Object:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trainyard import contract
 from trainyard.contract import Contract, Team
 from trainyard.errors import UsageError
 from trainyard.policy.lint.codes import registry, rule_codes
@@ -26,15 +25,10 @@ ANY = "team"  # stands for a team that nobody named
 
 @dataclass(frozen=True)
 class Site:
-    """The contract and, where it is known, the team. `assumed`: nobody gave a contract, so site rules only warn."""
+    """The contract and, where it is known, the team. Site rules only warn where nobody gave a contract."""
 
     contract: Contract
     chosen: str = ""
-
-    @property
-    def assumed(self) -> bool:
-        """Whether the contract is only the chart's defaults."""
-        return self.contract.source == contract.ASSUMED
 
     def team(self, namespace: str = "") -> Team:
         """The chosen team, that of the namespace, the only one; else one that may do what any team may."""
@@ -69,13 +63,15 @@ class Site:
             max_gpus=max(most),
             max_claim=self.contract.parameters["maxClaim"],
             limits=base.get("limits") or {},
+            fill=base.get("fill") or {},
+            pools=self.contract.pools,
         )
 
 
 def site(found: Contract, team: str = "") -> Site:
     """The site with a team chosen. UsageError for one that the contract has not; the chart's defaults know of none."""
     made = Site(found, team)
-    if team and not made.assumed:
+    if team and not found.assumed:
         if not found.teams:
             raise UsageError(
                 f"there is no team {team} in {found.source}", hint="give your site's contract with --contract"
@@ -113,7 +109,7 @@ class Report:
             level = min(level, Severity.WARNING)
         elif mode == "enforce" and severity is None:
             level = Severity.ERROR
-        if known.site and self.site.assumed:
+        if known.site and self.site.contract.assumed:
             level = min(level, Severity.WARNING)
         if not known.policy:  # a rule's hint may end in a name that ends in a dot
             hint = hint.rstrip(".")
@@ -130,7 +126,7 @@ class Report:
 
     def reaching(self, team: Team) -> Severity:
         """How bad it is to fetch something at run time: that fails where the team's network reaches nothing."""
-        return Severity.WARNING if (team.egress or self.site.assumed) else Severity.ERROR
+        return Severity.WARNING if (team.egress or self.site.contract.assumed) else Severity.ERROR
 
     def rule(
         self,
@@ -143,7 +139,7 @@ class Report:
         severity: Severity | None = None,
     ) -> None:
         """Notes what an admission rule says: `what: hint`."""
-        if self.site.assumed and message.startswith("queue ") and not message.startswith("queue default "):
+        if self.site.contract.assumed and message.startswith("queue ") and not message.startswith("queue default "):
             return  # which queues there are is not known: each team has one of its own name, and none has Volcano's own
         *_, last = HINT.finditer(message) if HINT.search(message) else [None]
         what, hint = (message[: last.start()], message[last.end() :]) if last else (message, "")

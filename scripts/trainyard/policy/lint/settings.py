@@ -73,7 +73,7 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
         report.add("TY104", line, f"{error.where}: {error.what}", error.hint, at="requirements")
         return
     try:
-        pool = team_config.pool(str(settings.get("pool") or ""), gpus=True) if settings.get("gpus") else None
+        pool = team_config.team.pool(str(settings.get("pool") or ""), gpus=True) if settings.get("gpus") else None
         reference = team_config.image(image, framework, pool)
     except UsageError:
         return  # `judge` says it

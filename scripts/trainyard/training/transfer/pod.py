@@ -78,7 +78,7 @@ def job(
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,
-        "nodeSelector": dict(team_config.pool("", gpus=False).labels),
+        "nodeSelector": dict(team_config.team.pool("", gpus=False).labels),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": USER,
@@ -95,7 +95,7 @@ def job(
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": team_config.team, "labels": labels},
+        "metadata": {"name": name, "namespace": team_config.team.name, "labels": labels},
         "spec": {
             "backoffLimit": 0,
             "activeDeadlineSeconds": seconds,

@@ -41,8 +41,8 @@ data: {epochs: "3"}
 def site(tmp_path: Path) -> str:
     """A contract with one team and one image that stands in for another."""
     raw = contract.render.defaults()
-    team = {**raw["teamDefaults"], "name": "vision", "gid": 20001, "defaults": "deadline=3600,keep=600"}
-    raw["teams"] = [team]
+    times = {"deadlineSeconds": 3600, "keepSeconds": 600}
+    raw["teams"] = [{**raw["teamDefaults"], "name": "vision", "gid": 20001, "fill": times}]
     reference = "docker.io/trainyard/trainer-tensorflow:0.4.0"
     raw["policies"]["fill"] |= {"imageNames": ["tensorflow/tensorflow"], "imageReferences": [reference]}
     raw["policies"]["fill"]["cudaReferences"] = []

@@ -23,6 +23,10 @@ def team_config() -> TeamConfig:
 REAL = Pool("real", "gpu", resource="nvidia.com/gpu", cuda=True)
 
 
+def with_images(team_config: TeamConfig, images: dict[str, str]) -> TeamConfig:
+    return replace(team_config, contract=replace(team_config.contract, images=images))
+
+
 def judged(
     team_config: TeamConfig,
     framework: str,
@@ -124,7 +128,7 @@ def test_on_gpus_that_compute_it_is_one_with_cuda(
 ) -> None:
     seen = judged(team_config, framework, *modules, pool=REAL)
     assert (seen.refused, seen.doubtful) == ([], [])
-    assert (seen.image or team_config.image("", framework, REAL)) in team_config.cuda_images.values()
+    assert (seen.image or team_config.image("", framework, REAL)) in team_config.contract.cuda_images.values()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_what_no_image_with_cuda_has_is_refused_on_gpus_that_compute(
     seen = judged(team_config, framework, module, pool=REAL)
     (one,) = seen.refused
     assert "-cuda lacks" in one.what and line in one.hint
-    assert not any(reference in one.hint for reference in team_config.images.values())
+    assert not any(reference in one.hint for reference in team_config.contract.images.values())
     for module in ("tensorflow", "xgboost"):
         hint = judged(team_config, "pytorch", module, pool=REAL).refused[0].hint
         assert f"write {module}==" in hint and "-cpu" not in hint
@@ -158,13 +162,13 @@ def test_a_part_that_is_compiled_out_is_no_line_of_requirements(team_config: Tea
 
 def test_of_other_images_and_other_versions_nothing_is_said(team_config: TeamConfig) -> None:
     assert judged(team_config, "pytorch", "anything", image="team/image:1") == Fit()
-    older = {key: ref.replace(__version__, "0.0.1") for key, ref in team_config.images.items()}
-    assert judged(replace(team_config, images=older), "pytorch", "keras") == Fit()
+    older = {key: ref.replace(__version__, "0.0.1") for key, ref in team_config.contract.images.items()}
+    assert judged(with_images(team_config, older), "pytorch", "keras") == Fit()
 
 
 def test_an_image_that_the_platform_does_not_name_is_not_taken(team_config: TeamConfig) -> None:
-    fewer = {key: ref for key, ref in team_config.images.items() if key != "trainerTransformers"}
-    seen = judged(replace(team_config, images=fewer), "pytorch", "transformers")
+    fewer = {key: ref for key, ref in team_config.contract.images.items() if key != "trainerTransformers"}
+    seen = judged(with_images(team_config, fewer), "pytorch", "transformers")
     assert seen.image == "" and len(seen.refused) == 1
 
 

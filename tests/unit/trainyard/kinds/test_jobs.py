@@ -255,7 +255,7 @@ def test_retries_let_ranks_start_again_and_count_as_the_operator_does(made: Any)
 
 
 def test_the_usual_priority_is_the_lowest_but_one(team_config: TeamConfig) -> None:
-    assert team_config.priority == "training-normal"
+    assert team_config.team.priority == "training-normal"
 
 
 @pytest.mark.parametrize(

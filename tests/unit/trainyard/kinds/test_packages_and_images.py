@@ -119,10 +119,10 @@ def test_gpus_that_compute_get_an_image_with_cuda(team_config: TeamConfig, frame
 
 
 def test_an_image_for_cpus_on_gpus_that_compute_is_refused_with_the_one_to_take(team_config: TeamConfig) -> None:
-    given = team_config.images["trainerTorch"]
+    given = team_config.contract.images["trainerTorch"]
     with pytest.raises(UsageError, match="computes on CPUs, and the GPUs of pool real") as refused:
         made(team_config, gpus=1, image=given)
-    assert team_config.cuda_images["trainerTorch"] in refused.value.hint
+    assert team_config.contract.cuda_images["trainerTorch"] in refused.value.hint
     short = given.removeprefix("docker.io/")
     with pytest.raises(UsageError, match="computes on CPUs"):
         made(team_config, gpus=1, image=short)
@@ -161,10 +161,10 @@ def test_lint_says_the_same_of_a_manifest(platform: contract.Contract, team_conf
 
     assert said() == []
     for pod in pods(job):
-        pod["spec"]["containers"][0]["image"] = team_config.images["trainerTorch"]
+        pod["spec"]["containers"][0]["image"] = team_config.contract.images["trainerTorch"]
     assert said()
     field, hint = said()[0]
-    assert field.endswith("containers[0].image") and team_config.cuda_images["trainerTorch"] in hint
+    assert field.endswith("containers[0].image") and team_config.contract.cuda_images["trainerTorch"] in hint
     for pod in pods(job):
         pod["spec"]["nodeSelector"] = MOCK["labels"]
     assert said() == [], "mock GPUs compute nothing"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from trainyard import contract
-from trainyard.contract import Pool
+from trainyard.contract import Pool, Team
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
 from trainyard.pipelines import adapt, source
@@ -22,8 +22,9 @@ from trainyard.policy import fill
 GPU = "nvidia.com/gpu"
 POOL = Pool("gpu", "gpu", {"trainyard.io/pool": "gpu"}, {"key": GPU, "effect": "NoSchedule"}, resource=GPU)
 STORE = {"endpoint": "https://trainyard-minio.trainyard-system.svc:9000", "region": "us-east-1", "mode": "inCluster"}
-SETTINGS = Settings(team="vision", pools=(POOL,), store=STORE, claim_class="trainyard-shared")
+TEAM = Team("vision", ("vision",), pools=(POOL,))
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+SETTINGS = Settings(SITE, TEAM)
 HIDDEN = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 RAW = """
 apiVersion: argoproj.io/v1alpha1
@@ -143,7 +144,8 @@ def test_a_bucket_by_name_gets_the_store_and_the_team_s_keys() -> None:
 
 def test_steps_of_a_team_that_stays_on_pools_stay_there() -> None:
     """Those without GPUs by the workflow's selector; one with GPUs has its own, whatever its affinity says."""
-    settings = replace(SETTINGS, stays={"trainyard.io/pool": "cpu"})
+    pools = (POOL, Pool("cpu", "cpu", {"trainyard.io/pool": "cpu"}))
+    settings = replace(SETTINGS, team=replace(TEAM, pools=pools, stays=True))
     limits = {"resources": {"limits": {GPU: 1}}}
     train = {"name": "train", "container": {"image": "i", **limits}, "affinity": {"nodeAffinity": {}}}
     document = yaml.safe_load(RAW)
@@ -156,11 +158,11 @@ def test_steps_of_a_team_that_stays_on_pools_stay_there() -> None:
 
 def test_the_store_is_known_from_the_contract() -> None:
     assert SITE.store["endpoint"] == STORE["endpoint"]
-    assert Settings.of(SITE, "vision").claim_class == "trainyard-shared"
+    assert SITE.shared_class == "trainyard-shared"
 
 
 def test_a_run_that_names_no_class_gets_the_one_that_is_filled_in_for_the_team() -> None:
-    team = replace(SITE.team("vision"), defaults="deadline=3600,priority=training-low")
+    team = replace(SITE.team("vision"), fill={"deadlineSeconds": 3600, "priorityClass": "training-low"})
     site = replace(SITE, teams={"vision": team})
     main = {"name": "main", "container": {"image": "docker.io/trainyard/pipeline:0.4.0", "command": ["true"]}}
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from trainyard import structured
+from trainyard.contract import Team, defaults
 from trainyard.errors import UsageError
 from trainyard.pipelines import adapt, source
 from trainyard.pipelines.translate.settings import Settings
@@ -27,7 +28,8 @@ spec:
   arguments: {parameters: [{name: who}, {name: often, value: "1"}]}
   templates: [{name: say, container: {image: i, command: [echo]}}]
 """
-SETTINGS = Settings(team="vision", queue="training", priority="training-high", experiment="first")
+TEAM = Team("vision", ("vision", "training"))
+SETTINGS = Settings(defaults(), TEAM, queue="training", priority="training-high", experiment="first")
 
 
 def _file(folder: Path, name: str, text: str) -> Path:

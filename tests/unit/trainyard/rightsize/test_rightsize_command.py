@@ -60,7 +60,7 @@ def maps() -> Iterator[Maps]:
             ("mnist", "Job", "mnist-b4x2z", part(0.8, 1.5 * GIB)), ("mnist", "Job", "mnist-c5x2z", part(1.0, GIB))
         )
         raw = contract.render.defaults()
-        raw["teams"] = [{**raw["teamDefaults"], "name": "vision", "gid": 20001, "defaults": ""}]
+        raw["teams"] = [{**raw["teamDefaults"], "name": "vision", "gid": 20001}]
         server.data["trainyard-system/trainyard-contract"] = {"contract.yaml": yaml.safe_dump(raw)}
         yield server
 

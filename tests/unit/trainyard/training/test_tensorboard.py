@@ -40,4 +40,4 @@ def test_tensorboard_has_no_keys_and_listens_to_its_pod_alone() -> None:
 
 def test_a_platform_without_the_image_says_so() -> None:
     with pytest.raises(TrainyardError, match="names no image trainerTorch, which has TensorBoard"):
-        tensorboard.manifest(replace(CONFIG, images={}), "x", [], 60)
+        tensorboard.manifest(replace(CONFIG, contract=replace(SITE, images={})), "x", [], 60)

@@ -8,10 +8,9 @@ from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
 
 import pytest
 from kfp import dsl
-from translated import IMAGE, SETTINGS, of, step, template
+from translated import IMAGE, SETTINGS, VISION, of, on, step, template
 
 from trainyard.errors import UsageError
-from trainyard.pipelines import translate
 from trainyard.pipelines.translate import values
 
 
@@ -26,7 +25,8 @@ def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:
     assert spec["podMetadata"]["annotations"] == {"scheduling.volcano.sh/queue-name": "training"}
     assert spec["podMetadata"]["labels"]["trainyard.io/api-access"] == "true"
     assert (spec["schedulerName"], spec["podPriorityClassName"]) == ("volcano", "training-normal")
-    unasked = of(one, tmp_path, settings=replace(SETTINGS, priority="", default_priority="training-low"))
+    filled = replace(VISION, fill={"priorityClass": "training-low"})
+    unasked = of(one, tmp_path, settings=replace(SETTINGS, priority="", team=filled))
     assert unasked["spec"]["podPriorityClassName"] == "training-low"
     assert spec["serviceAccountName"] == "pipeline" and spec["ttlStrategy"]["secondsAfterCompletion"]
     assert spec["securityContext"]["runAsNonRoot"] and "podSpecPatch" not in json.dumps(workflow)
@@ -35,7 +35,8 @@ def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:
     assert container["args"][-1] == "{{$.outputs.parameters['made'].output_file}}"
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert of(one, tmp_path) == workflow
-    elsewhere = template(of(one, tmp_path, settings=replace(SETTINGS, system="platform")), "step")["container"]["env"]
+    known = on(namespace="platform", source="a file")
+    elsewhere = template(of(one, tmp_path, settings=known), "step")["container"]["env"]
     assert {"name": "TRAINYARD_SYSTEM", "value": "platform"} in elsewhere
     assert "TRAINYARD_SYSTEM" not in [one["name"] for one in container["env"]]
 
@@ -84,7 +85,7 @@ def test_the_cache_key_follows_content_and_team(tmp_path: Path) -> None:
     assert first["memoize"]["cache"]["configMap"]["name"] == "vision.cached.step"
     assert '{{=sprig.sha256sum(toJson([inputs.parameters["word"]]))}}' in first["memoize"]["key"]
     assert "memoize" not in second
-    off = of(cached, tmp_path, {"word": "a"}, translate.Settings(team="vision", cache=False))
+    off = of(cached, tmp_path, {"word": "a"}, replace(SETTINGS, cache=False))
     assert "memoize" not in json.dumps(off)
 
 

@@ -1,12 +1,11 @@
 """A component as kfp's decorator writes it by default: its runtime is there, its packages are brought."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kfp import dsl
-from translated import SETTINGS, of, template
+from translated import SETTINGS, of, on, template
 
 from trainyard.kinds import packages
 from trainyard.pipelines import translate
@@ -34,12 +33,12 @@ def test_kfp_s_runtime_is_there_without_an_installation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", ["", "https://pypi.example.org/simple"])
 def test_packages_come_from_wheels_or_the_site_s_index_and_are_kept(tmp_path: Path, index: str) -> None:
-    settings = replace(SETTINGS, platform_image="example.org/platform:1", packages={"index": index})
+    settings = on(images={"platform": "example.org/platform:1"}, raw={"packages": {"index": index}})
     found = made(
         tmp_path, settings, packages_to_install=["pandas==2.2.0", "einops"], pip_index_urls=["https://x.org/s"]
     )
     fetch, install, keep = found["initContainers"]
-    assert fetch["image"] == keep["image"] == settings.platform_image and install["image"] == "python:3.11"
+    assert fetch["image"] == keep["image"] == "example.org/platform:1" and install["image"] == "python:3.11"
     env = {one["name"]: one.get("value") for one in fetch["env"]}
     assert json.loads(env[packages.FILES]) == {"packages_to_install": "pandas==2.2.0\neinops\n"}
     assert env.get("INDEX_URL", "") == index

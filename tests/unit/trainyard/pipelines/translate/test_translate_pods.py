@@ -7,8 +7,9 @@ from typing import Optional
 
 import pytest
 from kfp import dsl, kubernetes
-from translated import GPUS, SETTINGS, configured, of, plain, step, template
+from translated import GPUS, SETTINGS, VISION, configured, of, on, plain, step, template
 
+from trainyard.contract import Pool
 from trainyard.pipelines import translate
 
 HIDDEN = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
@@ -124,7 +125,8 @@ def test_steps_of_a_team_that_stays_on_pools_stay_there(tmp_path: Path) -> None:
         plain().set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(1)
 
     stays = {"trainyard.io/pool": "cpu"}
-    made = of(two, tmp_path, settings=replace(SETTINGS, stays=stays))
+    team = replace(VISION, pools=(GPUS, Pool("cpu", "cpu", stays)), stays=True)
+    made = of(two, tmp_path, settings=replace(SETTINGS, team=team))
     assert made["spec"]["nodeSelector"] == stays
     assert template(made, "step")["nodeSelector"] == stays | {"disk": "ssd"}
     assert template(made, "plain")["nodeSelector"] == GPUS.labels
@@ -168,7 +170,7 @@ def test_a_step_finds_the_sites_mlflow_server_and_its_own_value_goes_first(tmp_p
         made = template(of(digits, tmp_path, settings=settings), name)
         return {one["name"]: one for one in made["container"]["env"] if one["name"].startswith("MLFLOW")}
 
-    tracked = replace(SETTINGS, mlflow="http://mlflow.tracking.svc:5000")
+    tracked = on(raw={"mlflow": {"trackingUri": "http://mlflow.tracking.svc:5000"}})
     found = told(tracked, "plain")
     assert found["MLFLOW_TRACKING_URI"]["value"] == "http://mlflow.tracking.svc:5000"
     assert found["MLFLOW_EXPERIMENT_NAME"]["value"] == "vision/digits"

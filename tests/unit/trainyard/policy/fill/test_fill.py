@@ -14,14 +14,14 @@ from trainyard import contract
 from trainyard.contract import Contract, Team
 from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
-from trainyard.policy import fill, offline, rules
+from trainyard.policy import cel, fill, offline, rules
 from trainyard.policy.fill import render
 
 GPUS = {"limits": {"nvidia.com/gpu": 1}}
 VISION = Team(
     "vision", ("vision", "training"), ("training-low", "training-normal"), 8, "100Gi",
-    limits={"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "16Gi"}},
-    defaults="deadline=3600,keep=600,cpu=200m,memory=1Gi,memoryLimit=8Gi",
+    limits={"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "8Gi"}},
+    fill={"deadlineSeconds": 3600, "keepSeconds": 600},
 )  # fmt: skip
 
 
@@ -53,6 +53,14 @@ def test_no_rule_says_anything_of_a_job_that_was_filled_in(site: Contract, kind:
     advice = {one.name for one in rules.rules() if one.advice}  # by default it only warns
     assert [one for one in offline.violations(asks, site) if one.rule not in advice] == []
     assert fill.filled(made.obj, site, VISION).names == (), "nothing is left to fill in"
+
+
+def test_a_namespace_that_no_upgrade_has_rewritten_says_the_same() -> None:
+    former = {"trainyard.io/defaults": "deadline=3600,keep=600,cpu=200m,memory=1Gi,memoryLimit=8Gi"}
+    asked = cel.compile(rules.shared()["defaults"])
+    spaces = [{"metadata": {"annotations": notes}} for notes in (former, offline.annotations_of(VISION))]
+    old, new = (asked({"namespaceObject": space}) for space in spaces)
+    assert sorted(old) == sorted(pair for pair in new if pair != [""])
 
 
 def test_the_object_itself_is_not_changed(site: Contract) -> None:
@@ -155,7 +163,7 @@ def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> No
 @pytest.mark.parametrize("kind", registry.KINDS, ids=lambda kind: kind.resource)
 def test_a_job_of_train_lacks_nothing_that_is_filled_in(site: Contract, kind: registry.Kind) -> None:
     """Its times and its class are the team's, as they would be if somebody had left them out."""
-    team = dataclasses.replace(VISION, defaults=f"{VISION.defaults},priority=training-low")
+    team = dataclasses.replace(VISION, fill={**VISION.fill, "priorityClass": "training-low"}, pools=site.pools)
     found = dataclasses.replace(site, teams={"vision": team})
     spec = JobSpec("digits", ("python",), framework=kind.framework, gpus=1)
     made = manifest(spec, TeamConfig.of(found, "vision"))

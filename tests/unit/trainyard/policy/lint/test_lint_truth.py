@@ -237,6 +237,6 @@ def test_where_the_cluster_fills_in_a_plain_manifest_is_clean(plain: dict[str, A
     assert [one for one in found if one.severity is Severity.ERROR] == []
     (note,) = (one for one in found if one.severity is Severity.NOTE)
     assert note.code == "TY111" and note.reason.startswith("the cluster fills in ")
-    teams = {"vision": replace(TEAMS.team("vision"), fills=False)}
+    teams = {"vision": replace(TEAMS.team("vision"), fill={"enabled": False})}
     opted_out = check_text(text, "f.yaml", lint_site(replace(TEAMS, raw=raw, teams=teams), "vision"))
     assert any(one.severity is Severity.ERROR for one in opted_out)
