@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from trainyard.kinds import JobSpec, TeamConfig
     from trainyard.kube import Kube
     from trainyard.training.follow import End
-    from trainyard.training.launch import Launch
+    from trainyard.training.launch import Advice
 
 BUILD = (
     "an image can't be built in a team's namespace: its pods may neither be root nor make user namespaces, "
@@ -83,18 +84,13 @@ def train(
     team_config = TeamConfig.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
         ready = launch.prepare(folder, found, team_config, Path(scratch) / "code.tar.gz", resume=resume)
-        for note in ready.notes:
-            click.echo(note, err=True)
         if dry_run or kube is None:
-            _beside(ready)
+            _tell(one for one in ready.advice if one.level != launch.SENT)
             click.echo(structured.text(ready.manifest, form), nl=False)
             return None
-        _said(ready, team_config)
-        _beside(ready)
-        for warning in launch.linted(ready, known):
-            click.echo(f"warning: {warning}", err=True)
-        for hint in _sizes(kube, ready.manifest):
-            click.echo(f"hint: {hint}", err=True)
+        _tell(ready.advice)
+        _tell(launch.linted(ready, known))
+        _tell(launch.Advice(launch.HINT, text) for text in _sizes(kube, ready.manifest))
         if after_started:
             _wait_for_turn(kube, ready.spec, team_config)
         new = launch.submit(kube, team_config, ready)
@@ -185,23 +181,6 @@ def _sizes(kube: Kube, manifest: dict[str, Any]) -> list[str]:
     return hints.of_job(manifest, seen) if seen else []
 
 
-def _said(ready: Launch, team_config: TeamConfig) -> None:
-    spec, body = ready.spec, ready.manifest
-    where = spec.queue or team_config.team.queues[0]
-    size = f"{spec.min_nodes} to " if spec.min_nodes else ""
-    size += f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
-    size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
-    why = f" ({ready.why})" if ready.why else ""
-    click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
-    for name in ready.code.left_out:
-        click.echo(f"left out: {name} is not a file", err=True)
-    for name in ready.code.outside:
-        click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
-
-
-def _beside(ready: Launch) -> None:
-    """What is known of packages and imports, also where nothing is sent."""
-    for line in ready.said:
-        click.echo(line, err=True)
-    for doubt in ready.doubts:
-        click.echo(f"warning: {doubt}", err=True)
+def _tell(advice: Iterable[Advice]) -> None:
+    for one in advice:
+        click.echo(f"{one.level}: {one.text}" if one.level in ("warning", "hint") else one.text, err=True)

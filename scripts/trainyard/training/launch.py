@@ -14,7 +14,7 @@ import click
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods, requirements, saved
 from trainyard.kinds import packages as of_packages
-from trainyard.kinds.fit import fit, refusal
+from trainyard.kinds.fit import Fit, fit, refusal
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube, caller
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
 SUFFIX = 5
+SENT, NOTE, WARNING, HINT = "sent", "note", "warning", "hint"
 PYTHONS = ("python3", "python")
 UNSAVED = (
     "an elastic job starts all ranks anew when a node comes or goes, from the beginning unless they save: "
@@ -37,17 +38,21 @@ UNSAVED = (
 
 
 @dataclass(frozen=True)
+class Advice:
+    """A sentence about a job. `level`: SENT tells what goes to the cluster, the others concern a dry run, too."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Launch:
-    """A job that is ready to be created, and the code that it needs."""
+    """A job that is ready to be created, the code that it needs, and what is to be said of both."""
 
     spec: JobSpec
     manifest: Object
     code: Pack
-    why: str  # how the framework and the image were found, when nobody named them
-    # Imports that the image lacks and that may never be run; what is saved where it is lost.
-    doubts: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()  # of its packages
-    notes: tuple[str, ...] = ()  # sentences about what is made of the settings
+    advice: tuple[Advice, ...]
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -60,7 +65,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     Raises:
         UsageError: a setting can't be, the team may not have it, or the image lacks what the code imports.
     """
-    given, why = dict(settings), ""
+    given, why, team = dict(settings), "", team_config.team.name
     given.pop("team", None)
     given.setdefault("name", detect.job_name(folder))
     if not given.get("command"):
@@ -74,35 +79,49 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
     listed = requirements.of_folder(folder, given.pop("requirements", None))
-    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config, listed.names)
+    spec, seen = _fitting(JobSpec.of(given), folder, team_config, listed.names)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
-    needs = packages.of(listed, team_config.team.name, pods.image_of(spec, team_config), team_config.contract.packages)
+    needs = packages.of(listed, team, pods.image_of(spec, team_config), team_config.contract.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     lost = saved.lost(folder, spec.command, kept, [mount.path for mount in spec.mounts])
     code = pack(folder, archive, without=kept)
     spec = replace(
         spec,
         name=run,
-        team=team_config.team.name,
-        code=f"{team_config.team.name}/code/{code.sha256}.tar.gz",
+        team=team,
+        code=f"{team}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
         command=of_packages.started(spec.command) if needs.key else spec.command,
         requirements=needs.file,
         packages=needs.key,
-        output=output_of(team_config.team.name, run),
-        resume=output_of(team_config.team.name, resume) if resume else "",
+        output=output_of(team, run),
+        resume=output_of(team, resume) if resume else "",
     )
-    why = "; ".join(filter(None, (why, of_image)))
-    doubts += tuple("; ".join(one.said(spec.results)) for one in lost)
-    unsaved = UNSAVED if spec.min_nodes and not spec.checkpoints else ""
-    notes = tuple(filter(None, (note, unsaved)))
-    return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said, notes)
+    made = manifest(spec, team_config)
+    why = "; ".join(filter(None, (why, seen.why)))
+    advice = [
+        (NOTE, note),
+        (WARNING, UNSAVED if spec.min_nodes and not spec.checkpoints else ""),
+        (SENT, _headline(spec, f"{made['kind']} ({why})" if why else made["kind"], team_config, code)),
+        *((SENT, f"left out: {name} is not a file") for name in code.left_out),
+        *((SENT, f"sent: {name} is a link to a file outside of the folder") for name in code.outside),
+        *((NOTE, line) for line in needs.said),
+        *((WARNING, f"{one.where} {one.what}; {one.hint}") for one in seen.doubtful),
+        *((WARNING, "; ".join(one.said(spec.results))) for one in lost),
+    ]
+    return Launch(spec, made, code, tuple(Advice(level, text) for level, text in advice if text))
 
 
-def _fitting(
-    spec: JobSpec, folder: Path, team_config: TeamConfig, listed: Collection[str]
-) -> tuple[JobSpec, str, tuple[str, ...]]:
-    """The job with an image that has what the code imports, why that one, and what is in doubt. Raises UsageError.
+def _headline(spec: JobSpec, kind: str, team_config: TeamConfig, code: Pack) -> str:
+    size = f"{spec.min_nodes} to " if spec.min_nodes else ""
+    size += f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
+    size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
+    queue = spec.queue or team_config.team.queues[0]
+    return f"{spec.name}: {kind} on {size}, queue {queue}, {code.files} files of code"
+
+
+def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig, listed: Collection[str]) -> tuple[JobSpec, Fit]:
+    """The job with an image that has what the code imports, and what is known of that image. Raises UsageError.
 
     `listed` are the packages of its requirements. The image's Python, where it surely has one, says on which device the
     command computes.
@@ -112,14 +131,13 @@ def _fitting(
     seen = fit(found, spec.framework, reference, team_config, asked=asked, listed=listed)
     if seen.refused:
         raise refusal(seen.refused)
-    doubts = tuple(f"{one.where} {one.what}; {one.hint}" for one in seen.doubtful)
     spec = replace(spec, image=seen.image or spec.image)
     ours = images.of_reference(seen.image or reference) is not None
     python = spec.command[0] if spec.command[0] in PYTHONS else PYTHONS[0] if ours else ""
-    return replace(spec, python=python), seen.why, doubts
+    return replace(spec, python=python), seen
 
 
-def linted(launch: Launch, known: Contract) -> list[str]:
+def linted(launch: Launch, known: Contract) -> list[Advice]:
     """Warnings about the job, its pods included. Raises UsageError for what the cluster would refuse."""
     from trainyard.policy import lint
 
@@ -128,7 +146,7 @@ def linted(launch: Launch, known: Contract) -> list[str]:
         if one.severity is lint.Severity.ERROR:
             raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, hint=one.hint)
     warnings = [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
-    return list(dict.fromkeys(warnings))  # roles are made alike
+    return [Advice(WARNING, text) for text in dict.fromkeys(warnings)]  # roles are made alike
 
 
 def output_of(team: str, run: str) -> str:

@@ -29,7 +29,7 @@ def test_a_keras_script_becomes_a_tfjob_on_the_image_that_has_keras(
     (folder / "train.py").write_text("import keras\nimport h5py\nfrom mnist import data\n")
     made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
     chief = made.manifest["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"][0]
-    assert "/trainer-tensorflow:" in chief["image"] and made.why == "train.py imports keras"
+    assert "/trainer-tensorflow:" in chief["image"] and "TFJob (train.py imports keras) on" in made.advice[0].text
     assert chief["command"][0] == "python" and chief["command"][-3:] == ["tensorflow", "python", "train.py"]
 
 
@@ -40,10 +40,11 @@ def test_another_image_of_the_platform_is_taken_and_told_and_its_python_says_the
     made = launch.prepare(folder, {"command": ["torchrun", "train.py"]}, team_config, tmp_path / "x")
     master = made.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
     assert "/trainer-transformers:" in master["image"]
-    assert made.why == "train.py imports transformers; image trainer-transformers, which has transformers"
+    headline, doubt = made.advice
+    assert "(train.py imports transformers; image trainer-transformers, which has transformers)" in headline.text
     assert master["command"][0] == "python3" and master["command"][-2:] == ["torchrun", "train.py"]
-    (doubt,) = made.doubts
-    assert doubt.startswith("train.py:3 imports wandb, which the image trainer-transformers lacks; write wandb into")
+    said = "train.py:3 imports wandb, which the image trainer-transformers lacks; write wandb into"
+    assert doubt.text.startswith(said)
 
 
 def test_of_another_image_nothing_is_known_and_only_python_says_the_device(
@@ -61,7 +62,7 @@ def test_a_script_that_saves_beside_itself_is_warned_of(folder: Path, team_confi
     (folder / "train.py").write_text("import keras\nmodel = keras.Sequential()\nmodel.save('my_model.h5')\n")
     made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
     due = "train.py:3 saves my_model.h5, which goes with the pod; save it below results/, which TRAINYARD_RESULTS names"
-    assert made.doubts == (due,)
+    assert made.advice[1:] == (launch.Advice("warning", due),)
 
 
 def test_the_same_code_has_the_same_place_and_each_run_its_own(
@@ -73,7 +74,7 @@ def test_the_same_code_has_the_same_place_and_each_run_its_own(
     assert one.spec.name != two.spec.name and one.spec.output == f"speech/jobs/{one.spec.name}"
     fetch = one.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"][0]["args"]
     assert "--restore=runs/speech/jobs/old-run/ckpt=ckpt" in fetch
-    assert one.why == "train.py imports torch"
+    assert "(train.py imports torch)" in one.advice[0].text
 
 
 @pytest.mark.parametrize("name", ["elastic", "fsdp"])
@@ -82,7 +83,7 @@ def test_lint_finds_nothing_in_an_example_and_its_settings_save_snapshots(
 ) -> None:
     example = ROOT / "examples" / name
     ready = launch.prepare(example, settings.merged(example, None, {}, ()), team_config, tmp_path / "code.tar.gz")
-    assert launch.linted(ready, known) == [] and ready.notes == ()
+    assert launch.linted(ready, known) == [] and launch.WARNING not in [one.level for one in ready.advice]
     assert ready.spec.checkpoints and ready.manifest["kind"] == "PyTorchJob"
 
 
