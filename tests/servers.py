@@ -10,8 +10,8 @@ from pathlib import Path
 
 from minio import Minio
 
-from trainyard_agent import store
-from trainyard_agent.store import Access
+from trainyard_agent.store import connect
+from trainyard_agent.store.connect import Access
 from trainyard_dev import tools
 from trainyard_dev.apiserver import processes
 
@@ -27,7 +27,7 @@ class Server:
 
     def client(self, user: str, password: str) -> Minio:
         """A client for one of its users."""
-        return store.client(Access(self.root.endpoint, user, password, "us-east-1", self.root.ca), patient=False)
+        return connect.client(Access(self.root.endpoint, user, password, "us-east-1", self.root.ca), patient=False)
 
     @property
     def admin(self) -> Minio:

@@ -162,40 +162,40 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.command == "node-prep":
-            from trainyard_agent import node_prep
+            from trainyard_agent.install import node_prep
 
             return node_prep.run(args.contract, args.driver_root, args.period, os.environ["NODE_NAME"], once=args.once)
         if args.command == "setup":
-            from trainyard_agent import setup
+            from trainyard_agent.install import setup
 
             return setup.run(args.plan, args.contract, args.timeout)
         if args.command == "crds":
-            from trainyard_agent import crds
+            from trainyard_agent.install import crds
 
             return crds.run(args.folder, args.timeout)
         if args.command == "retire":
-            from trainyard_agent import retire
+            from trainyard_agent.install import retire
 
             return retire.run(args.deployment, args.timeout)
         if args.command == "teardown":
-            from trainyard_agent import teardown
+            from trainyard_agent.install import teardown
 
             return teardown.run(args.plan, args.timeout)
         if args.command == "dataset-cache":
-            from trainyard_agent import cache
+            from trainyard_agent.store import cache
 
             return cache.run(args.contract, args.to)
         if args.command == "janitor":
-            from trainyard_agent import janitor, step_results
+            from trainyard_agent.runs import janitor, step_results
 
             unused = args.results_unused_for
             return janitor.run(args.contract, args.kinds, step_results.duration(unused) if unused else None)
         if args.command == "s3-keys":
-            from trainyard_agent import s3_keys
+            from trainyard_agent.store import s3_keys
 
             return s3_keys.run(args.contract, args.transition)
         if args.command in ("backup", "restore"):
-            from trainyard_agent import backup, restore
+            from trainyard_agent.store import backup, restore
 
             target = backup.target_of(args.to, args.to_bucket, args.to_prefix)
             if args.command == "restore":
@@ -203,36 +203,36 @@ def main(argv: list[str] | None = None) -> int:
             buckets = [name for name in args.buckets.split(",") if name]
             return backup.run(args.contract, buckets, args.export, target, args.keep, datetime.now(UTC))
         if args.command == "claim":
-            from trainyard_agent import claim
+            from trainyard_agent.install import claim
 
             return claim.run(args.name, args.size, args.storage_class)
         if args.command == "webhook-cert":
-            from trainyard_agent import webhook_cert
             from trainyard_agent.api import Api
+            from trainyard_agent.install import webhook_cert
 
             place = webhook_cert.Place(args.namespace, args.secret)
             return webhook_cert.run(Api(), place, args.dns, args.ca_name, Path(args.to))
         if args.command == "launcher-webhook":
-            from trainyard_agent import launcher
+            from trainyard_agent.runs import launcher
 
             return launcher.run(args.certs, args.port, args.configuration)
         if args.command == "objects":
-            from trainyard_agent import objects
+            from trainyard_agent.store import objects
 
             if args.operation == "idle":
                 return objects.idle(args.seconds)
             if args.operation in ("compare", "fill", "sets", "files", "remove"):
-                from trainyard_agent import data_sets
+                from trainyard_agent.store import data_sets
 
                 return data_sets.run(args.operation, args.place)
             if args.operation == "models":
-                from trainyard_agent import models
+                from trainyard_agent.runs import models
 
                 return models.listed(args.place)
             bucket, _, key = args.place.partition("/")
             return objects.run(args.operation, bucket, key, args.size, args.sha256)
         if args.command == "run-files":
-            from trainyard_agent import layers, run_files
+            from trainyard_agent.runs import layers, run_files
 
             if args.operation == "keep":
                 return layers.keep(args.base, args.packages)
@@ -243,23 +243,23 @@ def main(argv: list[str] | None = None) -> int:
                 return 0
             return run_files.upload(args.root, args.to, args.folder, args.every, args.only, args.param)
         if args.command == "event-files":
-            from trainyard_agent import event_files
+            from trainyard_agent.runs import event_files
 
             return event_files.run(args.places, args.into, args.every)
         if args.command == "model":
-            from trainyard_agent import models
+            from trainyard_agent.runs import models
 
             return models.run(args.source, args.into, args.name, args.version, args.digest)
         if args.command == "queue-gate":
-            from trainyard_agent import gate
+            from trainyard_agent.install import gate
 
             return gate.run(args.port)
         if args.command == "gpu-view":
-            from trainyard_agent import gpu_view
+            from trainyard_agent.usage import gpu_view
 
             return gpu_view.run(args.contract, args.period)
         if args.command == "store-metrics":
-            from trainyard_agent import store_metrics
+            from trainyard_agent.store import store_metrics
 
             store_metrics.write(Path(args.to))
             return 0
@@ -269,15 +269,16 @@ def main(argv: list[str] | None = None) -> int:
             known = [kind for kind in args.kinds.split(",") if kind and kind != model.WORKFLOWS]
             return serve.run(args.contract, known, args.period, args.port)
         if args.command == "mock-dcgm":
-            from trainyard_agent import mock_dcgm
+            from trainyard_agent.exporter import mock_dcgm
 
             return mock_dcgm.run(os.environ.get("NODE_NAME", ""), args.root, args.devices, args.port, args.period)
         if args.command == "usage":
-            from trainyard_agent import step_results, usage
+            from trainyard_agent.runs import step_results
+            from trainyard_agent.usage import jobs
 
             scrape = step_results.duration(args.scrape).total_seconds()
-            return usage.run(args.contract, args.prometheus, args.period, scrape, once=args.once)
-        from trainyard_agent import selftest
+            return jobs.run(args.contract, args.prometheus, args.period, scrape, once=args.once)
+        from trainyard_agent.install import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
     except PlatformError as failure:

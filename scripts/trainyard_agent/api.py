@@ -17,6 +17,8 @@ from trainyard_agent.say import PlatformError
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+# What an object that members write can raise where it is read.
+MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)
 
 
 class ApiError(Exception):

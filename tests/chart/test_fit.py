@@ -14,8 +14,8 @@ from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.components import all_components
 from trainyard.paths import ROOT
-from trainyard_agent import node_prep
-from trainyard_agent.gpus import Gpus
+from trainyard_agent.install import node_prep
+from trainyard_agent.install.gpus import Gpus
 from trainyard_dev.bench import configurations
 from trainyard_dev.chart import options, parts
 

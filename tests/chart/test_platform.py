@@ -14,8 +14,9 @@ from found import one
 
 from rendering import Rendering
 from trainyard.shell import run
-from trainyard_agent import gpus, launcher, node_prep, webhook_cert
-from trainyard_agent.gpus import Gpus
+from trainyard_agent.install import gpus, node_prep, webhook_cert
+from trainyard_agent.install.gpus import Gpus
+from trainyard_agent.runs import launcher
 from trainyard_dev.chart import parts
 
 CONTRACT = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]

@@ -16,8 +16,8 @@ from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.paths import ROOT
 from trainyard.pipelines.translate.settings import Settings
 from trainyard.policy import fill
-from trainyard_agent import node_prep
-from trainyard_agent.gpus import Gpus
+from trainyard_agent.install import node_prep
+from trainyard_agent.install.gpus import Gpus
 from trainyard_dev.chart import options
 
 TEAM = "vision"

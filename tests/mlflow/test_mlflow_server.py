@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from trainyard_agent import mlflow
-from trainyard_agent.run_metrics import Sender, sender
+from trainyard_agent.runs import mlflow
+from trainyard_agent.runs.run_metrics import Sender, sender
 
 PROGRAM = os.environ.get("TRAINYARD_MLFLOW", "")
 LEFT_OUT = "TRAINYARD_MLFLOW names no MLflow server: 182 MiB that nothing else needs"

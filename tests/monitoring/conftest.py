@@ -13,7 +13,7 @@ import pytest
 from scraped import LONG_S, SCRAPE_S, Kubelet
 
 from trainyard.errors import TrainyardError
-from trainyard_agent.prometheus import Prometheus, PrometheusError
+from trainyard_agent.usage.prometheus import Prometheus, PrometheusError
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server, free_ports
 

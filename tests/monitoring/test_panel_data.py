@@ -8,7 +8,7 @@ import time
 import pytest
 from scraped import CORES, GIB
 
-from trainyard_agent.prometheus import Prometheus
+from trainyard_agent.usage.prometheus import Prometheus
 from trainyard_dev.e2e import panel_data
 from trainyard_dev.e2e.checks import monitoring
 from trainyard_dev.monitoring import panels

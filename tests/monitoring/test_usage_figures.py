@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from scraped import CORES, GIB, LONG_S, SCRAPE_S, Kubelet
 
-from trainyard_agent.prometheus import Prometheus, PrometheusError
-from trainyard_agent.usage import BEGUN, GOING, PODS
-from trainyard_agent.usage_figures import Figures, role_of
+from trainyard_agent.usage.figures import Figures, role_of
+from trainyard_agent.usage.jobs import BEGUN, GOING, PODS
+from trainyard_agent.usage.prometheus import Prometheus, PrometheusError
 
 
 def test_every_figure_is_what_the_series_say(prometheus: Prometheus) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hook_api import SYSTEM, HookApi, due
 
 from rendering import Objects, one
-from trainyard_agent import crds
 from trainyard_agent.api import APPLY, ApiError
+from trainyard_agent.install import crds
+from trainyard_agent.install.setup import Clock
 from trainyard_agent.say import PlatformError
-from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.versions import load
 

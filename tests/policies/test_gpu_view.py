@@ -14,7 +14,7 @@ from rights import may
 from trainyard.cli import trainyard
 from trainyard.errors import TrainyardError
 from trainyard_agent.api import ApiError
-from trainyard_agent.gpu_view import KEY, NAME, View
+from trainyard_agent.usage.gpu_view import KEY, NAME, View
 from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.policy.cases import bases
 

@@ -12,7 +12,7 @@ import yaml
 from trainyard.chart import helm
 from trainyard.components import all_components
 from trainyard.paths import ROOT
-from trainyard_agent import launcher
+from trainyard_agent.runs import launcher
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import complete_namespace
 from trainyard_dev.chart import options, package

@@ -6,9 +6,9 @@ import pytest
 from hook_api import SYSTEM, HookApi, due, granted
 
 from rendering import one
-from trainyard_agent import retire
+from trainyard_agent.install import retire
+from trainyard_agent.install.setup import Clock
 from trainyard_agent.say import PlatformError
-from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
 
 OLD = "trainyard-workflow-controller"

@@ -11,8 +11,8 @@ import pytest
 from hook_api import SYSTEM, HookApi
 
 from rendering import Objects, one
-from trainyard_agent import teardown
 from trainyard_agent.api import ApiError
+from trainyard_agent.install import teardown
 from trainyard_agent.say import PlatformError
 from trainyard_dev.apiserver import ApiServer
 

@@ -19,7 +19,7 @@ from trainyard.chart import helm
 from trainyard.cli import trainyard
 from trainyard.paths import ROOT
 from trainyard_agent.api import ApiError
-from trainyard_agent.usage import NAME, Usage
+from trainyard_agent.usage.jobs import NAME, Usage
 from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.apiserver.install import policies_in_force
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from hook_api import HookApi
 
-from trainyard_agent import webhook_cert
+from trainyard_agent.install import webhook_cert
 from trainyard_dev import tools
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.processes import Server, free_ports

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 
 from trainyard.paths import cache_dir
-from trainyard_agent import store
-from trainyard_agent.store import Access
+from trainyard_agent.store import connect
+from trainyard_agent.store.connect import Access
 from trainyard_dev.apiserver.processes import free_ports
 
 ADMIN = "ADMIN000000000000000"
@@ -167,7 +167,7 @@ class Cluster:
         end = time.monotonic() + 120
         while True:
             try:
-                store.client(self.root, patient=False).list_buckets()
+                connect.client(self.root, patient=False).list_buckets()
                 return
             except Exception as error:
                 if time.monotonic() > end or any(process.poll() is not None for process in self.running):

@@ -20,7 +20,7 @@ from played import Cluster
 from servers import Server, env_of, start
 from trainyard import contract as contracts
 from trainyard.kinds import TeamConfig
-from trainyard_agent import buckets, s3_users, store
+from trainyard_agent.store import buckets, connect, s3_users
 from trainyard_dev.chart import parts
 
 
@@ -75,7 +75,7 @@ def contract(server: Server) -> dict[str, Any]:
 def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The variables that the setup job has."""
     made = env_of(replace(server.root, user="PLATFORM0ABCDEFGHIJK", password="platform-secret-key"))
-    names = ("ADMIN_ACCESS_KEY", "ADMIN_SECRET_KEY") if server.root.user == ceph.ADMIN else store.ROOT
+    names = ("ADMIN_ACCESS_KEY", "ADMIN_SECRET_KEY") if server.root.user == ceph.ADMIN else connect.ROOT
     made |= {"ADMIN_ENDPOINT": server.root.endpoint} | dict(
         zip(names, (server.root.user, server.root.password), strict=True)
     )

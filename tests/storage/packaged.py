@@ -15,7 +15,8 @@ from wheelhouse import IMAGE
 from servers import Server, env_of
 from trainyard.kinds import packages
 from trainyard.paths import ROOT
-from trainyard_agent import objects, requirements
+from trainyard_agent.runs import requirements
+from trainyard_agent.store import objects
 
 PLACE = "runs/vision/packages/{}.tar.gz"
 Said = tuple[int, str]

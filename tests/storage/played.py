@@ -13,7 +13,7 @@ from servers import Server, env_of
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
-from trainyard_agent.store import Access
+from trainyard_agent.store.connect import Access
 
 
 class Cluster:

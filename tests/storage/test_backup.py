@@ -14,10 +14,10 @@ import pytest
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard_agent import archive, backup, restore, targets
-from trainyard_agent.restore import Wish
 from trainyard_agent.say import PlatformError
-from trainyard_agent.targets import BucketTarget, FolderTarget, Target
+from trainyard_agent.store import archive, backup, restore, targets
+from trainyard_agent.store.restore import Wish
+from trainyard_agent.store.targets import BucketTarget, FolderTarget, Target
 
 NOW = datetime(2026, 5, 4, 2, 17, tzinfo=UTC)
 STAMP = "20260504T021700Z"
@@ -229,7 +229,7 @@ def test_newest_whole_backup_outlives_incomplete_ones(
 ) -> None:
     contract = tmp_path / "contract.json"
     contract.write_text(json.dumps(world.contract))
-    monkeypatch.setattr(backup.store, "client", lambda access: world.client)
+    monkeypatch.setattr(backup.connect, "client", lambda access: world.client)
     world.back_up()
     for hours in (1, 2):
         with pytest.raises(PlatformError, match="is there, without bucket-absent"):

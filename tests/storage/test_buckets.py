@@ -11,8 +11,8 @@ from minio.commonconfig import ENABLED, Filter
 from minio.error import S3Error
 from minio.lifecycleconfig import Expiration, LifecycleConfig, Rule
 
-from trainyard_agent import buckets
 from trainyard_agent.say import PlatformError
+from trainyard_agent.store import buckets
 
 
 def rules_of(client: Minio, bucket: str) -> dict[str, Rule]:

@@ -12,8 +12,8 @@ import pytest
 from acts import put
 from minio import Minio
 
-from trainyard_agent import cache, store
 from trainyard_agent.say import PlatformError
+from trainyard_agent.store import cache, connect
 
 CACHE = {"name": "mnist", "bucket": "cache", "prefix": "shared/mnist"}
 
@@ -117,7 +117,7 @@ def test_empty_prefix_waits_and_foreign_folder_stays(client: Minio, tmp_path: Pa
 def test_run_says_each_and_removes_what_is_gone(
     client: Minio, server: Any, environment: dict[str, str], tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    monkeypatch.setattr(store, "client", lambda access: client)
+    monkeypatch.setattr(connect, "client", lambda access: client)
     before = os.umask(0o077)
     contract = tmp_path / "contract.json"
     try:

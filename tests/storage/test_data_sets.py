@@ -21,8 +21,8 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError
 from trainyard.training.transfer import folder as transfers
 from trainyard.training.transfer.store import PROGRAM
-from trainyard_agent import s3_users
-from trainyard_agent import store as stores
+from trainyard_agent.store import connect as stores
+from trainyard_agent.store import s3_users
 
 SYSTEM = "trainyard-system"
 MNIST = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from acts import put
 
-from trainyard_agent.event_files import Mirror
+from trainyard_agent.runs.event_files import Mirror
 from trainyard_agent.say import PlatformError
 
 BUCKET, RUN = "runs", "vision/jobs/seen"

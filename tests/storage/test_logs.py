@@ -17,8 +17,8 @@ from minio.error import S3Error
 
 from servers import Server
 from trainyard.training import kept
-from trainyard_agent import accounts, buckets, objects, s3_users, store
 from trainyard_agent.say import PlatformError
+from trainyard_agent.store import accounts, buckets, connect, objects, s3_users
 
 OURS, THEIRS = "vision/digits-master-0/u1/pytorch/1.json", "speech/digits-master-0/u2/pytorch/1.json"
 pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
@@ -170,4 +170,4 @@ def test_the_bucket_s_writer_needs_no_environment_where_logs_are_off(
 ) -> None:
     assert "logs" not in contract
     buckets.ensure(contract, clock)
-    assert store.access().user == environment["S3_ACCESS_KEY"]
+    assert connect.access().user == environment["S3_ACCESS_KEY"]

@@ -18,12 +18,12 @@ from cluster import FakeApi
 from minio.error import MinioAdminException, S3Error
 
 from servers import Server, start
-from trainyard_agent import accounts, store
-from trainyard_agent.accounts_keys import Key
-from trainyard_agent.accounts_minio import MinioAccounts
-from trainyard_agent.s3_policies import team_policy
 from trainyard_agent.say import PlatformError
-from trainyard_agent.store import Access
+from trainyard_agent.store import accounts, connect
+from trainyard_agent.store.accounts_keys import Key
+from trainyard_agent.store.accounts_minio import MinioAccounts
+from trainyard_agent.store.connect import Access
+from trainyard_agent.store.s3_policies import team_policy
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def assume_role(to: Access) -> wire.Answer:
 
 
 DOORS: dict[str, Callable[[Access], Any]] = {
-    "make a service account": lambda to: store.admin(to).add_service_account(),
-    "change its own secret key": lambda to: store.admin(to).user_add(to.user, "a-key-of-my-own-0123"),
-    "look at its own user": lambda to: store.admin(to).user_info(to.user),
-    "list users": lambda to: store.admin(to).user_list(),
-    "give itself all rights": lambda to: store.admin(to).policy_set("consoleAdmin", user=to.user),
-    "see sizes and prefixes of buckets": lambda to: store.admin(to).info(),
+    "make a service account": lambda to: connect.admin(to).add_service_account(),
+    "change its own secret key": lambda to: connect.admin(to).user_add(to.user, "a-key-of-my-own-0123"),
+    "look at its own user": lambda to: connect.admin(to).user_info(to.user),
+    "list users": lambda to: connect.admin(to).user_list(),
+    "give itself all rights": lambda to: connect.admin(to).policy_set("consoleAdmin", user=to.user),
+    "see sizes and prefixes of buckets": lambda to: connect.admin(to).info(),
 }
 
 
@@ -77,11 +77,11 @@ def test_root_still_administers(server: Any) -> None:
 
 
 def test_keys_that_were_made_before_end_with_their_parent(team: Access, server: Any, contract: dict[str, Any]) -> None:
-    root = store.admin(server.root)
+    root = connect.admin(server.root)
     root.user_add("parent-of-0-2-0", "secret-of-parent-0123")
     root.policy_set("readwrite", user="parent-of-0-2-0")
     parent = replace(server.root, user="parent-of-0-2-0", password="secret-of-parent-0123")
-    child = json.loads(store.admin(parent).add_service_account())["credentials"]
+    child = json.loads(connect.admin(parent).add_service_account())["credentials"]
     temporary = assume_role(parent)
     assert temporary.status == 200
     key, secret, token = (

@@ -15,7 +15,7 @@ from servers import Server, env_of
 from trainyard.kinds import TeamConfig
 from trainyard.serving import shelf
 from trainyard.training import transfer
-from trainyard_agent import models
+from trainyard_agent.runs import models
 from trainyard_agent.say import PlatformError
 
 BUCKET = "runs"

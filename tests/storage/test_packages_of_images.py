@@ -79,7 +79,7 @@ def test_a_python_that_looks_at_no_further_packages_says_so(pod, tmp_path: Path)
     tools = one.volume / "tools"
     tools.mkdir()
     (tools / "plan.json").write_text("{}")
-    (tools / "i.py").write_text((ROOT / "scripts/trainyard_agent/install_packages.py").read_text())
+    (tools / "i.py").write_text((ROOT / "scripts/trainyard_agent/runs/install_packages.py").read_text())
     code, said = one._run(
         [str(tmp_path / "venv/bin/python"), f"{tools}/i.py", f"{tools}/plan.json"],
         {"PYTHONUSERBASE": f"{one.volume}/packages"},

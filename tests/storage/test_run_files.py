@@ -16,8 +16,9 @@ from wire import archive, digest
 
 from servers import Server, env_of
 from trainyard.paths import ROOT
-from trainyard_agent import objects, run_files, store
+from trainyard_agent.runs import run_files
 from trainyard_agent.say import PlatformError
+from trainyard_agent.store import connect, objects
 from waiting import wait
 
 BUCKET = "runs"
@@ -79,7 +80,7 @@ def test_what_is_not_there_is_said_in_a_sentence(runs, program) -> None:  # type
 
 
 def test_a_store_that_is_away_is_said_in_a_sentence() -> None:
-    gone = store.client(store.Access("http://127.0.0.1:1", "user", "password"), patient=False)
+    gone = connect.client(connect.Access("http://127.0.0.1:1", "user", "password"), patient=False)
     with pytest.raises(
         PlatformError, match=r"^the object store does not answer for s3://runs/x: .*Connection refused$"
     ):

@@ -10,9 +10,9 @@ import pytest
 from cluster import FakeApi, ago, pod
 from minio.error import S3Error
 
-from trainyard_agent import accounts, buckets, s3_keys, s3_users
-from trainyard_agent.accounts_keys import Key
-from trainyard_agent.s3_policies import team_policy
+from trainyard_agent.store import accounts, buckets, s3_keys, s3_users
+from trainyard_agent.store.accounts_keys import Key
+from trainyard_agent.store.s3_policies import team_policy
 
 KEEP = timedelta(days=7)
 pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)

@@ -16,8 +16,8 @@ from minio.error import S3Error
 from minio.versioningconfig import VersioningConfig
 
 from servers import Server
-from trainyard_agent import accounts, s3_users
 from trainyard_agent.say import PlatformError
+from trainyard_agent.store import accounts, s3_users
 
 KEEP = timedelta(days=7)
 pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)

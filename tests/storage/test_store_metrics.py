@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from minio.error import MinioAdminException, S3Error
 
-from trainyard_agent import store, store_metrics
-from trainyard_agent.store import Access
+from trainyard_agent.store import connect, store_metrics
+from trainyard_agent.store.connect import Access
 
 KEYS = {"METRICS_ACCESS_KEY": "METRICS0ABCDEFGHIJK", "METRICS_SECRET_KEY": "a-secret-for-series-only"}
 
@@ -39,7 +39,7 @@ def key(server: Any, environment: dict[str, str], monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(name, value)
     store_metrics.ensure()
     store_metrics.ensure()  # as the next upgrade does
-    return store.access(store_metrics.PREFIX)
+    return connect.access(store_metrics.PREFIX)
 
 
 def test_its_token_gets_the_series_and_its_key_nothing(key: Access) -> None:
@@ -47,10 +47,10 @@ def test_its_token_gets_the_series_and_its_key_nothing(key: Access) -> None:
     assert {code for code, _ in answers.values()} == {200}
     assert "minio_cluster_" in answers[store_metrics.PATHS["minio"]][1]
     with pytest.raises(S3Error) as refused:
-        list(store.client(key).list_objects("runs"))
+        list(connect.client(key).list_objects("runs"))
     assert refused.value.code == "AccessDenied"
     with pytest.raises(MinioAdminException):
-        store.admin(key).user_list()
+        connect.admin(key).user_list()
 
 
 def test_nobody_else_gets_them(key: Access, environment: dict[str, str]) -> None:

@@ -19,9 +19,9 @@ import wire
 from mnist import store as trainer
 from mnist.errors import TrainError
 from servers import env_of
-from trainyard_agent import buckets, store
 from trainyard_agent.say import PlatformError
-from trainyard_agent.store import Access
+from trainyard_agent.store import buckets, connect
+from trainyard_agent.store.connect import Access
 
 
 @dataclass
@@ -76,14 +76,14 @@ def test_setup_job_works_over_tls(contract: dict[str, Any], clock: Any, environm
 def test_platform_refuses_another_authority(server: Any, wrong: str, given: str) -> None:
     access = replace(server.root, ca=wrong if given else "")
     with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
-        store.client(access, patient=False).list_buckets()
+        connect.client(access, patient=False).list_buckets()
     with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
-        store.admin(access).user_list()
+        connect.admin(access).user_list()
 
 
 def test_platform_says_when_the_authority_is_no_certificate(server: Any) -> None:
     with pytest.raises(PlatformError, match=r"ca.crt of the object store at https://.* is not a certificate"):
-        store.client(replace(server.root, ca="nonsense"))
+        connect.client(replace(server.root, ca="nonsense"))
 
 
 def test_trainers_write_and_read_over_tls(
@@ -128,12 +128,12 @@ def test_both_kinds_of_clients_go_on_while_a_server_comes_to_speak_tls(going_ove
     content = secrets.token_bytes(6 << 20)
     going_over.admin.make_bucket("runs")
     going_over.admin.put_object("runs", "over-tls", io.BytesIO(content), len(content))
-    former = store.client(without_tls(going_over), patient=False)
+    former = connect.client(without_tls(going_over), patient=False)
     former.put_object("runs", "without", io.BytesIO(content), len(content), part_size=5 << 20)
     assert former.get_object("runs", "over-tls").read() == content
     assert going_over.admin.get_object("runs", "without").read() == content
     with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
-        store.client(replace(going_over.root, ca="")).list_buckets()
+        connect.client(replace(going_over.root, ca="")).list_buckets()
 
 
 def test_clients_without_tls_are_shut_out_when_their_time_is_over(going_over: Any, until: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import wire
 
-from trainyard_agent import store
-from trainyard_agent.store import Access
+from trainyard_agent.store import connect
+from trainyard_agent.store.connect import Access
 
 Attempt = Callable[[Access, str], wire.Answer]
 BODY = b"forged"
@@ -107,7 +107,7 @@ def target(launch: Callable[..., Any]) -> Any:
     """A server with one bucket and one user who may write all of it."""
     server = launch()
     server.admin.make_bucket("raw-data")
-    admin = store.admin(server.root)
+    admin = connect.admin(server.root)
     admin.user_add("victim", "secret-of-victim-0123")
     admin.policy_set("readwrite", user="victim")
     return server
@@ -223,7 +223,7 @@ def test_form_with_a_made_up_signature_writes_nothing(target: Any) -> None:
 
 
 def test_archive_reaches_no_folder_that_its_maker_may_not(target: Any) -> None:
-    admin = store.admin(target.root)
+    admin = connect.admin(target.root)
     allowed = {"Effect": "Allow", "Action": ["s3:PutObject"], "Resource": ["arn:aws:s3:::raw-data/mine/*"]}
     admin.policy_add("mine", policy={"Version": "2012-10-17", "Statement": [allowed]})
     admin.user_add("narrow", "secret-of-narrow-0123")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import quote, urlencode, urlparse
 
-from trainyard_agent.store import Access
+from trainyard_agent.store.connect import Access
 
 UNSIGNED_TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 ALGORITHM = "AWS4-HMAC-SHA256"

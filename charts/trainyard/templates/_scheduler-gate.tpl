@@ -1,4 +1,4 @@
-{{/* With StrictFIFO: the gate, the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/gate.py. */}}
+{{/* With StrictFIFO: the gate, the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/install/gate.py. */}}
 {{- define "trainyard.schedulerGate" -}}
 {{- if eq .Values.global.contract.scheduler.queueingStrategy "StrictFIFO" -}}
 - name: queue-gate

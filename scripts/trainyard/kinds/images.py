@@ -11,8 +11,8 @@ import yaml
 
 from trainyard import __version__
 from trainyard.kinds.requirements import PYTHON
-from trainyard_agent.install_packages import SAME
-from trainyard_agent.requirements import canonical
+from trainyard_agent.runs.install_packages import SAME
+from trainyard_agent.runs.requirements import canonical
 
 FILE = Path(__file__).with_name("images.yaml")
 # Modules whose package has another name, of packages that no image has.

@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.markers import InvalidMarker, Marker
 
 from trainyard.errors import UsageError
-from trainyard_agent.requirements import Line, RequirementError, Requirements, read
+from trainyard_agent.runs.requirements import Line, RequirementError, Requirements, read
 
 FILE = "requirements.txt"
 PYTHON = "3.13"  # of the images' base

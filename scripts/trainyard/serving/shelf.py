@@ -212,7 +212,7 @@ class Direct:
 
     def cards(self, place: str) -> list[dict[str, Any]]:
         """As `Store` says."""
-        from trainyard_agent import models
+        from trainyard_agent.runs import models
 
         bucket, _, prefix = place.partition("/")
         with _said():
@@ -220,7 +220,7 @@ class Direct:
 
     def put(self, source: Path, place: str) -> bool:
         """As `Store` says."""
-        from trainyard_agent import objects
+        from trainyard_agent.store import objects
 
         bucket, _, key = place.partition("/")
         size, digest = source.stat().st_size, server.digest_of(source).removeprefix("sha256:")

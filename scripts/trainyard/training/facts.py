@@ -18,7 +18,7 @@ from trainyard.policy.lint.pods import Pod, mapping, pods
 from trainyard.times import now, when
 from trainyard.training import actions, launch, report
 from trainyard.training.transfer import Store
-from trainyard_agent.run_metrics import numbers
+from trainyard_agent.runs.run_metrics import numbers
 
 Object = dict[str, Any]
 METRICS = "metrics.json"

@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from trainyard.errors import UsageError
 from trainyard.training.ignore import FILE, Ignore, lines_of
-from trainyard_agent.archive import Sums
+from trainyard_agent.store.archive import Sums
 
 MOST = 256 << 20  # bytes of files: more is data, which has better places
 NAMED = 3

@@ -10,7 +10,7 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, packages, pods
 from trainyard.kinds.requirements import Listed, of_folder
-from trainyard_agent.requirements import Requirements
+from trainyard_agent.runs.requirements import Requirements
 
 MOST = 60_000  # characters in a manifest: Linux hands a program no longer variable than 128 KiB
 

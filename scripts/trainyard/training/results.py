@@ -12,7 +12,7 @@ import click
 from trainyard.errors import TrainyardError
 from trainyard.kinds.team_config import BUCKET
 from trainyard.training.transfer import Store, is_retryable
-from trainyard_agent.run_files import INDEX
+from trainyard_agent.runs.run_files import INDEX
 
 WAIT_S = 90.0
 POLL_INTERVAL_S = 1.5

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard_agent import gpu_counts, key_ages
-from trainyard_agent.api import Api, ApiError, found
+from trainyard_agent.api import MALFORMED, Api, ApiError, found
 from trainyard_agent.exporter import certificates
 from trainyard_agent.exporter.read_pods import seconds
 from trainyard_agent.exporter.series import Page
 from trainyard_agent.say import say
+from trainyard_agent.store import key_ages
+from trainyard_agent.usage import gpu_counts
 
 BACKUP = "trainyard-backup"  # the CronJob
 PROVISIONER = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=provisioner,app.kubernetes.io/part-of=trainyard"
@@ -104,7 +105,7 @@ class Aside:
             look()
         except ApiError as error:
             trouble = error.message
-        except (OSError, *gpu_counts.MALFORMED) as error:
+        except (OSError, *MALFORMED) as error:
             trouble = f"{type(error).__name__}: {error}"
         if trouble and trouble != self._said.get(what):
             say(f"{what} can't be told: {trouble}")

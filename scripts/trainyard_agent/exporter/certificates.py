@@ -15,8 +15,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError, listed
-from trainyard_agent.gpu_counts import MALFORMED
+from trainyard_agent.api import MALFORMED, Api, ApiError, listed
 from trainyard_agent.say import say
 
 KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard_agent import gpu_counts
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import MALFORMED, Api, ApiError
 from trainyard_agent.say import say
 
 AT_ONCE = 500  # objects of a page
@@ -33,7 +32,7 @@ _page = threading.Lock()
 
 @dataclass(frozen=True)
 class Source:
-    """Objects of one kind. `read` raises one of gpu_counts.MALFORMED for what it can't read, which is left out then."""
+    """Objects of one kind. `read` raises one of api.MALFORMED for what it can't read, which is left out then."""
 
     name: str
     path: str
@@ -138,7 +137,7 @@ class Kept:
         uid = obj["metadata"]["uid"]
         try:
             into[uid] = self.source.read(obj)
-        except gpu_counts.MALFORMED as error:  # a member's must not hide all others
+        except MALFORMED as error:  # a member's must not hide all others
             into.pop(uid, None)
             if uid not in self._unread and len(self._unread) < AT_ONCE:
                 self._unread.add(uid)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainyard_agent import gpu_counts
 from trainyard_agent.api import Api
 from trainyard_agent.exporter import read_jobs, read_platform, read_pods, series_jobs, series_platform
 from trainyard_agent.exporter.aside import Aside
@@ -17,8 +16,9 @@ from trainyard_agent.exporter.model import WORKFLOWS, Snapshot
 from trainyard_agent.exporter.runs import Runs
 from trainyard_agent.exporter.series import Page
 from trainyard_agent.exporter.standing import Standing, standings, waiting_gangs
-from trainyard_agent.gpu_view import PODGROUPS
-from trainyard_agent.queues import QUEUES
+from trainyard_agent.install.queues import QUEUES
+from trainyard_agent.usage import gpu_counts
+from trainyard_agent.usage.gpu_view import PODGROUPS
 
 ESSENTIAL = ("nodes", "pods")
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from trainyard_agent import gpu_counts
+from trainyard_agent.usage import gpu_counts
 
 Object = dict[str, Any]
 RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"  # how a job stands by its own object

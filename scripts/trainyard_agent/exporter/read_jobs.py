@@ -1,4 +1,4 @@
-"""A job of any kind to what is kept of it. All raise one of gpu_counts.MALFORMED: members write them.
+"""A job of any kind to what is kept of it. All raise one of api.MALFORMED: members write them.
 
 How a job stands is read as the janitor reads it, which removes claims by the same words.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainyard_agent import gpu_counts, janitor
 from trainyard_agent.exporter.model import FAILED, RUNNING, STOPPED, SUCCEEDED, Job, JobKey, Object, Role, Run, kind_of
 from trainyard_agent.exporter.read_pods import QUEUE, person, seconds, word
 from trainyard_agent.quantity import numbers
+from trainyard_agent.runs import janitor
+from trainyard_agent.usage import gpu_counts
 
 RUN, PIPELINE = janitor.RUN, "trainyard.io/pipeline"  # labels
 SCHEDULE = "workflows.argoproj.io/cron-workflow"  # label

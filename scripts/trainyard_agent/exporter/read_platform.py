@@ -1,4 +1,4 @@
-"""Queues, quotas, claims and nodes to what is kept of them. All raise one of gpu_counts.MALFORMED."""
+"""Queues, quotas, claims and nodes to what is kept of them. All raise one of api.MALFORMED."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""A pod or a PodGroup of the API to what is kept of it. All raise one of gpu_counts.MALFORMED: members write them."""
+"""A pod or a PodGroup of the API to what is kept of it. All raise one of api.MALFORMED: members write them."""
 
 from __future__ import annotations
 
 import sys
 from datetime import datetime
 
-from trainyard_agent import gpu_counts
 from trainyard_agent.exporter import reasons
 from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod, kind_of
+from trainyard_agent.usage import gpu_counts
 
 QUEUE = "scheduling.volcano.sh/queue-name"  # annotation
 SUBMITTER = "trainyard.io/submitted-by"  # annotation: who made it

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainyard_agent import gpu_counts
 from trainyard_agent.exporter.model import Queue, Quota, Snapshot
 from trainyard_agent.exporter.series import Page
+from trainyard_agent.usage import gpu_counts
 
 
 def owners(contract: Mapping[str, Any]) -> dict[str, str]:

@@ -10,10 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api
+from trainyard_agent.api import MALFORMED, Api
 from trainyard_agent.exporter.looking import Looking
 from trainyard_agent.exporter.series import CONTENT_TYPE
-from trainyard_agent.gpu_counts import MALFORMED
 from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import PlatformError, say
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from trainyard_agent import gpu_counts
 from trainyard_agent.exporter import reasons
 from trainyard_agent.exporter.model import POD, RUNNING, WORKFLOW, Gang, Job, JobKey, Pod, Quota, Role, Snapshot
+from trainyard_agent.usage import gpu_counts
 
 QUEUED, WAITING, STARTING, ENDING = "queued", "waiting", "starting", "ending"
 NOBODY = "unknown"  # a job that doesn't say who made it

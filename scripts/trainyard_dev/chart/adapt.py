@@ -41,7 +41,7 @@ DROPPED = {
 }
 
 
-CRD_VERSION = "trainyard.io/crd-version"  # as scripts/trainyard_agent/crds.py reads it
+CRD_VERSION = "trainyard.io/crd-version"  # as scripts/trainyard_agent/install/crds.py reads it
 CRD_DIGEST = "trainyard.io/crd-digest"  # as charts/trainyard/templates/_hooks.tpl compares it
 
 

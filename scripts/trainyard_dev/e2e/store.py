@@ -14,9 +14,9 @@ from urllib3.exceptions import HTTPError
 
 from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
-from trainyard_agent.objects import cause
-from trainyard_agent.s3_keys import SECRET
-from trainyard_agent.store import Access, client
+from trainyard_agent.store.connect import Access, client
+from trainyard_agent.store.objects import cause
+from trainyard_agent.store.s3_keys import SECRET
 
 SERVICE = "trainyard-minio"
 

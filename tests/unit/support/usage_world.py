@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_server import Server, Vector
 
 from trainyard_agent.api import ApiError
-from trainyard_agent.usage import KEY, NAME
+from trainyard_agent.usage.jobs import KEY, NAME
 
 START = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 CONTRACT = {"teams": [{"name": "vision"}]}

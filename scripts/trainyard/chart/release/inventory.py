@@ -9,7 +9,7 @@ from trainyard.chart.release import node_folders
 from trainyard.chart.release.compare import KEEP
 from trainyard.chart.release.installed import Installed
 from trainyard.components.registry import crd_names, left_over
-from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard_agent.install.crds import VERSION as CRD_VERSION
 
 PROVISIONER = "trainyard.io/nfs"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

@@ -11,7 +11,7 @@ from trainyard.chart.release.inventory import Claim, Remains, goes, remains
 from trainyard.components import all_components
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
-from trainyard_agent.teardown import ended, owner
+from trainyard_agent.install.teardown import ended, owner
 
 Say = Callable[[str], None]
 UNINSTALL_S = 420

@@ -13,7 +13,7 @@ from trainyard.pipelines.ir import installer
 from trainyard.pipelines.ir.model import Pipeline
 from trainyard.policy.lint.report import Report
 from trainyard.training.wheels import tags
-from trainyard_agent.requirements import canonical
+from trainyard_agent.runs.requirements import canonical
 
 Where = Callable[[int, tuple[str, ...], bool], int]
 

@@ -13,7 +13,7 @@ from trainyard.pipelines.runs.output import HIDDEN, KIND
 from trainyard.times import now
 from trainyard.training.facts import SHOWN, digest_of
 from trainyard.training.transfer import Store
-from trainyard_agent.run_metrics import numbers
+from trainyard_agent.runs.run_metrics import numbers
 
 METRICS = "system.Metrics"
 EMPTY: tuple[Any, ...] = ("", None, [], {})

@@ -191,10 +191,10 @@ def _patiently(of: Run, env: Mapping[str, str], work: Any) -> Card:
     if folder := env.get("TRAINYARD_BUCKETS"):
         found: Card = work(shelf.Shelf(shelf.Folder(Path(folder)), of.team, of.bucket))
         return found
-    from trainyard_agent import store
+    from trainyard_agent.store import connect
 
     def go() -> Card:
-        client = store.client(store.access(env=env))
+        client = connect.client(connect.access(env=env))
         made: Card = work(shelf.Shelf(shelf.Direct(client), of.team, of.bucket))
         return made
 

@@ -38,9 +38,9 @@ def fetch(uri: str, folder: Path, env: Mapping[str, str]) -> list[str]:
 
 
 def _download(bucket: str, prefix: str, folder: Path, env: Mapping[str, str]) -> None:
-    from trainyard_agent import store
+    from trainyard_agent.store import connect
 
-    client = store.client(store.access(env=env))
+    client = connect.client(connect.access(env=env))
     for item in client.list_objects(bucket, prefix=prefix, recursive=True):
         target = folder / item.object_name.removeprefix(prefix)
         if not target.resolve().is_relative_to(folder.resolve()):

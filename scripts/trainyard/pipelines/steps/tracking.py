@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainyard.kinds.flags import flags, of_program
 from trainyard.pipelines.steps.request import Request
-from trainyard_agent import run_metrics
+from trainyard_agent.runs import run_metrics
 
 
 def send(request: Request, folder: Path, env: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from trainyard.kinds import packages, pods
 from trainyard.pipelines.ir.installer import Installer
 from trainyard.pipelines.ir.model import Component
 from trainyard.pipelines.translate.context import Context, Object
-from trainyard_agent.requirements import RequirementError, Requirements, read
+from trainyard_agent.runs.requirements import RequirementError, Requirements, read
 
 FILE = "packages_to_install"
 MEMORY = "1280Mi"  # for pip: more, beside its request, would make the pod one of the first to be evicted (p32)

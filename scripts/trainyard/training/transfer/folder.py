@@ -17,7 +17,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.training.ignore import Ignore
 from trainyard.training.pack import ignored, leads_out, walk
 from trainyard.training.transfer.store import AGAIN, PAUSE_S, Progress, Store, again, is_retryable
-from trainyard_agent.data_sets import SHA256
+from trainyard_agent.store.data_sets import SHA256
 
 BLOCK = 1 << 20  # bytes
 LONGEST = 900  # bytes of a name: S3 allows 1,024 with the place before it

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar, cast
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
-from trainyard_agent import objects
+from trainyard_agent.store import objects
 
 PROGRAM = ("python3", "-m", "trainyard_agent", "objects")
 AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is begun anew

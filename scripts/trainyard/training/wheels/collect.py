@@ -14,7 +14,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.training.wheels import tags
-from trainyard_agent.requirements import RequirementError, canonical, read
+from trainyard_agent.runs.requirements import RequirementError, canonical, read
 
 PIP_S = 3600.0
 

@@ -14,7 +14,7 @@ from trainyard.kube import Kube
 from trainyard.training.transfer import Store, folder, open_store
 from trainyard.training.wheels import tags
 from trainyard.training.wheels.collect import Found
-from trainyard_agent.requirements import canonical
+from trainyard_agent.runs.requirements import canonical
 
 
 @dataclass(frozen=True)

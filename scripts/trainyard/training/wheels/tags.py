@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainyard.kinds.requirements import PYTHON as PYTHON
-from trainyard_agent.requirements import canonical
+from trainyard_agent.runs.requirements import canonical
 
 GLIBC = 41  # of the images' base: Debian 13
 OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}

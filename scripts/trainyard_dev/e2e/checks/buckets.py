@@ -7,7 +7,7 @@ import io
 
 from minio.error import S3Error
 
-from trainyard_agent.janitor import RUN, TTL
+from trainyard_agent.runs.janitor import RUN, TTL
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.checks.storage import claim
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context

@@ -21,8 +21,8 @@ RATE = "0.5"
 
 @check("seeing.mlflow", title="one value sends a job's parameters and metrics to an MLflow server in the cluster",
        shares={UPGRADES}, images=(TORCH, "pipeline"),
-       inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
-               "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
+       inputs=("scripts/trainyard_agent/runs/run_metrics.py", "scripts/trainyard_agent/runs/run_files.py",
+               "scripts/trainyard_agent/runs/mlflow.py", "scripts/trainyard/kinds/environment.py",
                "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
                "scripts/trainyard_dev/e2e/sites/tracking_server.py"))  # fmt: skip
 def mlflow(context: Context, figures: Figures) -> None:

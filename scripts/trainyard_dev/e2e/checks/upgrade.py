@@ -8,7 +8,7 @@ from typing import Any
 
 from minio.error import S3Error
 
-from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard_agent.install.crds import VERSION as CRD_VERSION
 from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import options, releases, store
 from trainyard_dev.e2e.checks import trail

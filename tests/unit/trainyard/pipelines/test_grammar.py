@@ -10,7 +10,7 @@ import pytest
 
 from trainyard.paths import ROOT
 
-BROUGHT = ("install_packages.py",)  # run by the image's own Python
+BROUGHT = ("runs/install_packages.py",)  # run by the image's own Python
 
 
 def _files() -> list[Path]:

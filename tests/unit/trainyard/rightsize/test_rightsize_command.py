@@ -17,7 +17,7 @@ from trainyard import contract
 from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kube import Access
 from trainyard.rightsize import hints, usage, values
-from trainyard_agent.usage_notes import Notes
+from trainyard_agent.usage.notes import Notes
 
 Call = Callable[..., Any]
 GIB = 1 << 30

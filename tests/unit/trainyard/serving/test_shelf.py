@@ -12,7 +12,7 @@ from model_shelf import FolderStore
 from model_server import contract as server
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.serving import cards, comparison, shelf
-from trainyard_agent import models as agent
+from trainyard_agent.runs import models as agent
 
 IMAGE = {"name": "image", "datatype": "FP32", "shape": [-1, 784]}
 LOGITS = {"name": "logits", "datatype": "FP32", "shape": [-1, 10]}

@@ -6,7 +6,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainyard_agent import gpu_counts
+from trainyard_agent.usage import gpu_counts
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 GPU = "nvidia.com/gpu"

@@ -11,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from trainyard_agent.store import access, client
+from trainyard_agent.store.connect import access, client
 
 PAUSE_S, PATIENCE_S = 0.02, 10
 SIZE = 64 * 1024

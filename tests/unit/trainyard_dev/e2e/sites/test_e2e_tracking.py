@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trainyard_agent import run_metrics
+from trainyard_agent.runs import run_metrics
 from trainyard_dev.e2e.checks import tracking as checked
 from trainyard_dev.e2e.recorder import CheckError
 from trainyard_dev.e2e.sites import tracking_server

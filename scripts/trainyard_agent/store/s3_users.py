@@ -1,0 +1,82 @@
+"""Users of the object store: the platform's own, who writes logs, and one a team that reaches its own prefix only."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from trainyard_agent.api import Api, needed
+from trainyard_agent.say import PlatformError, say
+from trainyard_agent.store import accounts, connect, logs, s3_keys
+from trainyard_agent.store.accounts import Accounts
+from trainyard_agent.store.accounts_keys import Key
+from trainyard_agent.store.s3_policies import LOGS, PLATFORM, TEAM, logs_policy, platform_policy, team_policy
+
+POLICIES = "trainyard-s3-policies"
+MANAGER = "trainyard-setup"
+
+
+def ensure_platform(contract: dict[str, Any]) -> None:
+    """Make the platform's own user, with the generated keys of the environment."""
+    own = connect.access()
+    users = accounts.open_store(contract)
+    _only(users, PLATFORM, Key(own.user, own.password), platform_policy(logs.all_buckets(contract)))
+    say(f"user {own.user} may use the buckets as the contract says")
+    if bucket := logs.bucket(contract):
+        writer = connect.access("LOGS")
+        _only(users, LOGS, Key(writer.user, writer.password), logs_policy(bucket["name"]))
+        say(f"user {writer.user} may write logs to bucket {bucket['name']}, and nothing else")
+
+
+def _only(users: Accounts, owner: str, key: Key, policy: dict[str, Any]) -> None:
+    """Have an owner hold this key alone."""
+    users.give(owner, key, policy)
+    for access in sorted(users.held().get(owner, frozenset()) - {key.access}):
+        users.take(owner, access)
+        say(f"access key {access} ended: no Secret has it any more")
+
+
+def _publish(api: Api, policies: dict[str, dict[str, Any]]) -> None:
+    """Write the policies where an engineer finds them: an external store's users are not ours to make."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": POLICIES, "namespace": api.namespace},
+        "data": {f"{name}.json": json.dumps(policy, indent=2) for name, policy in policies.items()},
+    }
+    with needed(f"ConfigMap {POLICIES} was not written"):
+        api.apply(f"/api/v1/namespaces/{api.namespace}/configmaps/{POLICIES}", body, manager=MANAGER)
+    say(f"the store is external: ConfigMap {POLICIES} has the policies that its users need")
+
+
+def ensure_teams(contract: dict[str, Any], api: Api, keep: timedelta) -> None:
+    """A key and a policy for each team, and none for teams that are gone. Raises PlatformError.
+
+    An external store has no interface for users that all share: its policies are published for an engineer to apply.
+
+    Args:
+        keep: how long a key that is replaced goes on at most.
+    """
+    buckets, teams = logs.all_buckets(contract), [team["name"] for team in contract.get("teams") or []]
+    own = logs.bucket(contract)
+    policies = {team: team_policy(buckets, team) for team in teams}
+    if not accounts.administered(contract):
+        writer = {LOGS: logs_policy(own["name"])} if own else {}
+        named = {f"{TEAM}{team}": policies[team] for team in teams}
+        _publish(api, {PLATFORM: platform_policy(buckets)} | writer | named)
+        return
+    try:
+        users = accounts.open_store(contract)
+        held = users.held()
+        for team in teams:
+            s3_keys.ensure(api, users, team, policies[team], held, keep=keep, ca=connect.access().ca)
+        stay = {PLATFORM, *(f"{TEAM}{team}" for team in teams)} | ({LOGS} if own else set())
+        for owner in sorted(set(held) - stay):
+            users.drop(owner)
+            why = "logs are not kept any more" if owner == LOGS else "its team is gone from the values"
+            say(f"user {owner} removed: {why}; what it stored stays")
+    except PlatformError:
+        raise
+    except Exception as error:
+        raise PlatformError(f"the object store refused a team's user: {type(error).__name__}: {error}") from error
