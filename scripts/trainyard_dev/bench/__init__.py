@@ -9,9 +9,9 @@ What is measured (`registry` has the list), and what only one bench needs:
 - throughput: `loads`, `costs`, `binder` (the limit)
 - beside them: `serving` of models
 
-With what: `configurations` are what is compared; `schedulers`, `scheduler_kueue` and `kueue_setup` run them;
-`harness` is the API server, `objects` what it gets, `simulator` virtual time; `traces` reads what `sources`
-finds.
+With what: `configurations` are what is compared; `schedulers`, `scheduler_processes`, `scheduler_kueue` and
+`kueue_setup` run them; `harness` is the API server, `objects` what it gets, `simulator` virtual time; `traces` reads
+what `sources` finds.
 
 What becomes of it: `runner` measures, `results` are files, `summary` the figures of all; `page`, `tables` and `plots`
 publish them; `environment` says on what; `cli` has the commands.

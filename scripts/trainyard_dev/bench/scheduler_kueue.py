@@ -21,11 +21,11 @@ from trainyard_dev import tools
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import kueue_setup as setup
-from trainyard_dev.bench import schedulers
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import MERGE, Harness, token
 from trainyard_dev.bench.kueue_setup import API, WORKLOADS
 from trainyard_dev.bench.objects import KUEUE
+from trainyard_dev.bench.scheduler_processes import Kube, metrics
 
 SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
 GATED = "non-empty scheduling gates"
@@ -87,7 +87,7 @@ class Kueue:
         kube = replace(column, scheduler="kube", config="")
         manager = self._start(harness.server.folder)
         self._add_queues()
-        self._kube = schedulers.Kube(harness, kube)
+        self._kube = Kube(harness, kube)
         self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is asked
         self.process = Pair([manager, self._kube.process], self._clear)
         threading.Thread(target=self._follow, daemon=True).start()
@@ -160,7 +160,7 @@ class Kueue:
         self._world.wait("Kueue's queue", active)
 
     def _metrics(self) -> dict[str, float]:
-        return schedulers.metrics(self._port, tls=True, token=self._token)
+        return metrics(self._port, tls=True, token=self._token)
 
     def _counters(self) -> dict[str, float]:
         """Sums over all queues; `active`: the pending workloads that will be tried without a further change."""

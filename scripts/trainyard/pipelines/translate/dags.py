@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, Retry, Task
 from trainyard.pipelines.translate import (
     conditions,
@@ -72,7 +74,7 @@ def _task(ctx: Context, owner: Component, task: Task) -> Object:
     extra: list[Object] = []
     before: list[str] = []
     if task.loop:
-        found["template"] = loops.template(ctx, task, component)
+        found["template"] = loops.template(ctx, task, component, partial(template, ctx, component, looped=True))
     elif component.dag is not None:
         found["template"] = template(ctx, component, retry=task.retry)
     else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from trainyard.pipelines.ir.model import Component, Task
-from trainyard.pipelines.translate import context, dags, outputs, step_parts, values
+from trainyard.pipelines.translate import context, outputs, step_parts, values
 from trainyard.pipelines.translate.context import Context, Object
 
 EACH = "each"
@@ -11,19 +13,23 @@ EACH = "each"
 ITEM = "{{=item}}"
 
 
-def template(ctx: Context, task: Task, component: Component) -> str:
-    """The loop of one task. Argo limits what runs at once by the template around, so a loop has one of its own."""
+def template(ctx: Context, task: Task, component: Component, body: Callable[[], str]) -> str:
+    """The loop of one task. Argo limits what runs at once by the template around, so a loop has one of its own.
+
+    Args:
+        body: makes the template of what runs for each item.
+    """
     key = ["loop", component.name, task.loop, task.retry, sorted(task.parameters), sorted(task.artifacts)]
-    name, _ = ctx.template(key, f"{component.name}-all", lambda: (_body(ctx, task, component), None))
+    name, _ = ctx.template(key, f"{component.name}-all", lambda: (_body(ctx, task, component, body()), None))
     return name
 
 
-def _body(ctx: Context, task: Task, component: Component) -> Object:
+def _body(ctx: Context, task: Task, component: Component, body: str) -> Object:
     loop = task.loop
     assert loop is not None
     used = ctx.graph.used(component)
     taken = _inputs(task, component, used)
-    each: Object = {"name": EACH, "template": dags.template(ctx, component, looped=True)}
+    each: Object = {"name": EACH, "template": body}
     arguments, carried = _handed_on(task, component, used)
     if loop.artifacts:
         at, sha = (f"inputs.parameters[{values.quoted(f'{kind}-{loop.input}')}]" for kind in ("at", "sha"))
