@@ -130,7 +130,7 @@ def paddle_job(
     settings: dict = {},
     data: Optional[dsl.Input[dsl.Dataset]] = None,
 ) -> str:
-    """Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES.
+    """Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES for paddle.distributed.launch.
 
     An empty `image` takes the platform's trainer-paddle; all arguments: `help("components.training")`.
     """
@@ -273,7 +273,7 @@ def xgboost_job(
     settings: dict = {},
     data: Optional[dsl.Input[dsl.Dataset]] = None,
 ) -> str:
-    """Trains with XGBoost: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+    """Trains with XGBoost: ranks get RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; rank 0 starts the tracker.
 
     An empty `image` takes the platform's trainer-xgboost; all arguments: `help("components.training")`.
     """

@@ -21,6 +21,8 @@ UNPROVED = "unproved"  # in place of a digest that no public file shows
 OWN_MODULES = "trainyard.io/tools/"  # of sets that have lines of ours only
 # Names the Kubernetes of the test cluster, such as 1.37; unset or empty: the one of the file.
 CLUSTER = "TRAINYARD_CLUSTER_KUBERNETES"
+# An image of images/trainer/Containerfile that the file doesn't list.
+TRAINER = {"context": "images", "dir": "images/trainer", "own": True, "stage": "check", "demand": True}
 _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 
@@ -117,6 +119,10 @@ def _file(root: Path) -> dict[str, Any]:
         raw: dict[str, Any] = yaml.safe_load((root / FILE).read_text())
     except (OSError, yaml.YAMLError) as error:
         raise TrainyardError(f"the file can't be read ({error})", where=str(root / FILE)) from None
+    for file in sorted((root / "images").glob("trainer-*/requirements.txt")) if isinstance(raw, dict) else ():
+        name = file.parent.name
+        if not (file.parent / "Containerfile").exists():
+            raw.setdefault("images", {}).setdefault(name, TRAINER | {"inputs": [f"images/{name}"]})
     for name, one in raw.get("images", {}).items() if isinstance(raw, dict) else ():
         usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}", "dir": f"images/{name}"} if one.get("own") else {}
         one |= usual | one

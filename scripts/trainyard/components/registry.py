@@ -62,7 +62,8 @@ class Component:
         network: what teams' pods may reach of it: `policy` (name of the network policy), `name` of its pods, `port`.
         placement: its workloads that belong elsewhere than on CPU nodes, with `gpu` or `every`.
         stationary: its Deployments that no autoscaler may move, as they serve data that jobs are using.
-        permissions: far-reaching ones: `role`, `grants`, `reason`.
+        permissions: far-reaching ones: `role`, `grants`, `reason`; a grant on {resource} is one on each kind of job
+            that the component brings, or on all kinds.
         unrestricted: pods that Pod Security's level "restricted" would refuse: `pod`, `violations`, `reason`.
         removal: `ends`: kinds (group/version/plural) whose objects end before it goes; `purges`: those that a purge
             removes; `leaves`: `secrets` by name and `configmaps` by label that it made and Helm does not know.
@@ -194,10 +195,18 @@ def _component(file: Path) -> Component:
                 what = f"an endpoint of metrics lacks {unknown[0]}"
             hint = f"use: {', '.join(sorted(_ENDPOINT))}"
             raise TrainyardError(what, where=f"components/{file.name}", hint=hint)
+    for entry in data.get("permissions") or ():
+        entry["grants"] = [one for text in entry["grants"] for one in _granted(text, file.stem)]
     lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
     return Component(
         **{"pin": file.stem, **data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))}
     )
+
+
+def _granted(text: str, name: str) -> list[str]:
+    if "{resource}" not in text:
+        return [text]
+    return [text.format(resource=kind.resource) for kind in kinds.of_part(name) or kinds.KINDS]
 
 
 def _crds(name: str, data: dict[str, Any] | None) -> Crds | None:

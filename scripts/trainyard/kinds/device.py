@@ -13,31 +13,22 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
 
-# A framework, the file that says what it was built for, and what is found there: its version and that of CUDA.
-BUILDS = (
-    ("torch", "version.py", r"__version__ = ['\"]([^'\"]+)", r"cuda[^=\n]* = ['\"]([\d.]+)"),
-    ("tensorflow", "python/platform/build_info.py", "", r"'cuda_version', '([\d.]+)'"),
-    ("jax", "version.py", r"_version = ['\"]([^'\"]+)", ""),
-    ("paddle", "version/__init__.py", r"full_version *= *'([^']+)'", r"cuda_version *= *'([\d.]+)'"),
-    ("xgboost", "VERSION", r"(\S+)", ""),
-)
-PLUGINS = {"jax": ("jax_cuda13_plugin", "jax_cuda12_plugin")}  # what brings CUDA to it
-PACKAGES = {"tensorflow": ("tensorflow-cpu", "tensorflow")}
+# By framework, `build` of its kind in registry.py: `pods.device` writes them here.
+BUILDS: "dict[str, tuple[str, str, str]]" = {}
 HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def build(first: str) -> "tuple[str, str, str] | None":
     """(framework, its version, CUDA's or ""): of the framework asked for, else of the first there is; None for none."""
-    for name, file, number, cuda in sorted(BUILDS, key=lambda one: one[0] != first):
+    for name in sorted(BUILDS, key=lambda one: one != first):
+        file, number, cuda = BUILDS[name]
         spec = PathFinder.find_spec(name)
         if spec is None or not spec.origin:
             continue
         text = read(os.path.join(os.path.dirname(spec.origin), file))
-        held = next((plugin for plugin in PLUGINS.get(name, ()) if PathFinder.find_spec(plugin)), "")
-        of_cuda = found(cuda, text) or re.sub(r"\D", "", held)
-        if name == "xgboost" and installed(("xgboost",)):
-            of_cuda = "its own"
-        return name, found(number, text) or installed(PACKAGES.get(name, (name,))), of_cuda
+        held = next((one for one in ("13", "12") if PathFinder.find_spec(name + "_cuda" + one + "_plugin")), "")
+        of_cuda = "its own" if cuda == "its own" and installed(name) else found(cuda, text) or held
+        return name, found(number, text) or installed(name + "-cpu", name), of_cuda
     return None
 
 
@@ -92,7 +83,7 @@ def read(path: str) -> str:
         return ""
 
 
-def installed(packages: tuple[str, ...]) -> str:
+def installed(*packages: str) -> str:
     """The version of the first of these packages that is there, or ""."""
     for package in packages:
         try:

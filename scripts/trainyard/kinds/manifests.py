@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from trainyard.kinds import pods, registry
@@ -25,9 +26,14 @@ def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
     deadline, keep = (int(team.fill[name]) for name in ("deadlineSeconds", "keepSeconds"))
     spec = dataclasses.replace(spec, deadline=spec.deadline or deadline, keep=spec.keep or keep)
     kind = registry.of_framework(spec.framework)
-    builder = importlib.import_module(f"trainyard.kinds.builders.{kind.framework}")
     meta: Object = {"name": spec.name, "namespace": team.name, "labels": pods.labels(spec)}
     if spec.owner:
         meta["ownerReferences"] = [dict(spec.owner)]
-    body: Object = builder.build(spec, team_config, queue)
+    body: Object = builder(kind)(spec, team_config, queue)
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": body}
+
+
+def builder(kind: registry.Kind) -> Callable[[JobSpec, TeamConfig, str], Object]:
+    """What makes the spec of a kind."""
+    module, _, name = (kind.builder or f"{kind.framework}.build").partition(".")
+    return getattr(importlib.import_module(f"trainyard.kinds.builders.{module}"), name)  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -126,12 +127,20 @@ def literal(words: Sequence[str]) -> list[str]:
     return [word.replace("$(", "$$(") for word in words]
 
 
+@functools.cache
+def device() -> str:
+    """The program that says on which device a command computes, with what tells it of each framework."""
+    builds = {kind.modules[0]: kind.build for kind in registry.KINDS if kind.build}
+    head, _, rest = DEVICE.read_text().partition(" = {}\n")
+    return f"{head} = {builds}\n{rest}"
+
+
 def announced(spec: JobSpec, words: Sequence[str]) -> list[str]:
     """The command behind a line that says on which device it computes, where the job's image has a Python for that."""
     if not spec.python:
         return list(words)
     first = next(iter(registry.of_framework(spec.framework).modules), "")
-    return [*literal([spec.python, "-c", DEVICE.read_text()]), first, *words]
+    return [*literal([spec.python, "-c", device()]), first, *words]
 
 
 def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: Pool, mounts: list[Object]) -> Object:

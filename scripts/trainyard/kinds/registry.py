@@ -7,11 +7,13 @@ packaged). How to add one: docs/contributing/add-a-kind.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 OPERATOR, VOLCANO = "training-operator", "volcano"  # parts of the chart that bring kinds
+OWN_CUDA = "its own"
 TEXT, OBJECT, FLAG, COUNT = "text", "object", "flag", "count"  # of fields beside replicas and run policy
 
 
@@ -20,7 +22,7 @@ class Kind:
     """One kind of job.
 
     Args:
-        framework: what users call it in `trainyard.yaml`; names the module of its builder in `kinds/builders/`.
+        framework: what users call it in `trainyard.yaml`.
         part: the part of the chart that brings its CRD; "" for Kubernetes' own.
         replicas: the key of its spec that maps a role to replicas and pod template; "" for a kind of another shape.
         roles: names of its roles; the first one there is speaks for the job.
@@ -36,6 +38,15 @@ class Kind:
         fields: further fields of its spec, with what they hold.
         suspend: below its spec, the field that ends its pods and keeps the job; "" where it has none.
         restarts: what happens to a failed rank, for the docs.
+        builder: the module of builders/ and its function that makes the spec; empty: FRAMEWORK.build.
+        build: the file of the first of `modules` that tells what it was built for, with patterns of its version and of
+            CUDA's; "": its package or a plugin has that; OWN_CUDA: its package brings a CUDA of its own.
+        saves_second: whether that module's `save` takes what is saved first, then the place.
+        example: its file in manifests/jobs/, without .yaml; empty: the kind in lower case. With a function of
+            builders/common.py, `versions sync` writes it.
+        number: the variable in which that example gives a pod its number, where the operator tells it none.
+        backend: what averages gradients in that example where its ranks compute on CPUs.
+        scales: whether its CRD has the subresource scale, for which Kubernetes takes no negative number of workers.
     """
 
     kind: str
@@ -58,6 +69,13 @@ class Kind:
     fields: Mapping[str, str] = field(default_factory=dict)
     suspend: str = "runPolicy.suspend"
     restarts: str = "the pod starts anew, as often as retries say"
+    builder: str = ""
+    build: tuple[str, str, str] | None = None
+    saves_second: bool = False
+    example: str = ""
+    number: str = ""
+    backend: str = "gloo"
+    scales: bool = False
 
     @property
     def api_version(self) -> str:
@@ -70,6 +88,16 @@ class Kind:
         return self.component or f"{self.framework}_job"
 
     @property
+    def trainer(self) -> str:
+        """The default trainer's name in versions.yaml: `trainer-torch` for trainerTorch."""
+        return re.sub("[A-Z]", lambda big: f"-{big[0].lower()}", self.image)
+
+    @property
+    def file(self) -> str:
+        """Its example in manifests/jobs/."""
+        return f"{self.example or self.kind.lower()}.yaml"
+
+    @property
     def resource(self) -> str:
         """The name of its CRD, and for kubectl: `pytorchjobs.kubeflow.org`."""
         return f"{self.plural}.{self.group}"
@@ -80,9 +108,11 @@ KINDS = (
     Kind(
         "PyTorchJob", "kubeflow.org", "v1", "pytorchjobs", "pytorch", OPERATOR, "pytorch", "-master-0", "trainerTorch",
         replicas="pytorchReplicaSpecs", roles=("Master", "Worker"), single="Master", per_gpu=True,
+        scales=True,
         modules=("torch", "lightning", "pytorch_lightning", "accelerate", "transformers", "deepspeed"),
         environment=RENDEZVOUS,
         fields={"elasticPolicy": OBJECT, "nprocPerNode": TEXT},
+        build=("version.py", r"__version__ = ['\"]([^'\"]+)", r"cuda[^=\n]* = ['\"]([\d.]+)"), saves_second=True,
         about="Trains with PyTorch: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
     ),
     Kind(
@@ -92,6 +122,8 @@ KINDS = (
         environment={"TF_CONFIG": "the cluster as JSON"},
         component="tf_job",
         fields={"successPolicy": TEXT, "enableDynamicWorker": FLAG},
+        build=("python/platform/build_info.py", "", r"'cuda_version', '([\d.]+)'"),
+        backend="parameter-server",
         about="Trains with TensorFlow: a chief, workers and parameter servers get TF_CONFIG.",
     ),
     Kind(
@@ -101,6 +133,7 @@ KINDS = (
         environment={"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "{size}"},
         fields={"slotsPerWorker": COUNT, "mainContainer": TEXT, "cleanPodPolicy": TEXT},
         restarts="the launcher starts anew, and all ranks with it",
+        backend="mpi4py",
         about="Trains with MPI: a launcher runs the command by mpirun on all nodes.",
     ),
     Kind(
@@ -110,6 +143,8 @@ KINDS = (
         environment={"COORDINATOR_ADDRESS": "{address}", "COORDINATOR_PORT": "{port}", "NUM_PROCESSES": "{size}",
                      "PROCESS_ID": "{rank}"},
         about="Trains with JAX: ranks get COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID.",
+        builder="common.workers_job", scales=True,
+        build=("version.py", r"_version = ['\"]([^'\"]+)", ""),
     ),
     Kind(
         "PaddleJob", "kubeflow.org", "v1", "paddlejobs", "paddle", OPERATOR, "paddle", "-worker-0", "trainerPaddle",
@@ -117,7 +152,10 @@ KINDS = (
         modules=("paddle",),
         environment={"PADDLE_MASTER": "{address}:{port}", "PADDLE_NNODES": "{size}"},
         fields={"elasticPolicy": OBJECT},
-        about="Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES.",
+        about="Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES for paddle.distributed.launch.",
+        builder="common.workers_job",  # with a Master the operator would set up parameter servers
+        scales=True, saves_second=True, number="PADDLE_TRAINER_ID",
+        build=("version/__init__.py", r"full_version *= *'([^']+)'", r"cuda_version *= *'([\d.]+)'"),
     ),
     Kind(
         "XGBoostJob", "kubeflow.org", "v1", "xgboostjobs", "xgboost", OPERATOR, "xgboost", "-master-0",
@@ -125,7 +163,10 @@ KINDS = (
         replicas="xgbReplicaSpecs", roles=("Master", "Worker"), single="Master",
         modules=("xgboost",),
         environment=RENDEZVOUS,
-        about="Trains with XGBoost: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
+        about="Trains with XGBoost: ranks get RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; rank 0 starts the tracker.",
+        builder="common.master_job",
+        build=("VERSION", r"(\S+)", OWN_CUDA),
+        backend="rabit",
     ),
     Kind(
         "Job", "batch.volcano.sh", "v1alpha1", "jobs", "volcano", VOLCANO, "main", "-master-0", "trainerTorch",
@@ -133,9 +174,11 @@ KINDS = (
         environment=RENDEZVOUS,
         suspend="",
         restarts="the whole job starts anew, as often as retries say",
+        example="vcjob",
         about="Runs a gang of any kind: pods get the same variables as PyTorch's, and a name each.",
     ),
-    Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch", suspend="suspend"),
+    Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch", suspend="suspend", example="cpu-job",
+         backend="none"),
 )  # fmt: skip
 _BY_FRAMEWORK = {kind.framework: kind for kind in KINDS}
 FRAMEWORKS = tuple(_BY_FRAMEWORK)

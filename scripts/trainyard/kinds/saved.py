@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainyard.kinds import imports
+from trainyard.kinds import imports, registry
 
 METHODS = ("save", "save_checkpoint", "save_model", "save_pretrained", "save_weights")
-SECOND = ("torch", "paddle")  # their `save` takes what is saved first, then the place
+SECOND = [kind.modules[0] for kind in registry.KINDS if kind.saves_second]
 PLACES = ("f", "path", "filepath", "fname", "save_directory", "output_dir")
 
 

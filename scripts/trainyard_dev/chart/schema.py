@@ -12,8 +12,10 @@ from typing import Any
 import yaml
 
 from trainyard import components
+from trainyard.paths import ROOT
 from trainyard.policy.rules import rules
 from trainyard_dev.chart import parts
+from trainyard_dev.images import packages
 
 # Keys whose content is the user's: maps from name to anything.
 FREE = {"config", "labels", "annotations"}
@@ -22,10 +24,21 @@ SOURCE = parts.UMBRELLA / "values.schema.yaml"
 
 
 def source() -> dict[str, Any]:
-    """The umbrella's schema as it is written, with a mode for each rule; what two places of it share is there twice."""
+    """The umbrella's schema as it is written, with a mode for each rule and a key for the image of each trainer.
+
+    What two places of it share is there twice.
+    """
     written: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(SOURCE.read_text())))
     modes = {rule.name: {"description": rule.about, "enum": MODES} for rule in rules() if not rule.option}
     written["properties"]["policies"]["properties"]["modes"] |= {"required": [*modes], "properties": modes}
+    contract = written["properties"]["global"]["properties"]["contract"]["properties"]
+    images, with_cuda = contract["images"]["properties"], contract["cudaImages"].setdefault("properties", {})
+    listed = packages.trainers(ROOT)
+    for name, about in ((name, one["about"]) for name, one in listed.items() if "about" in one):
+        runs = listed.get(f"{name}{packages.CUDA}", {}).get("runs")
+        there = f"The one with CUDA, for {', '.join(runs)}." if runs else f"One of yours with {about}."
+        images[packages.key(name)] = images["platform"] | {"description": f"Trainer: {about}."}
+        with_cuda[packages.key(name)] = images["platform"] | {"description": there}
     return written
 
 

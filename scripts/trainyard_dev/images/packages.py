@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 from packaging.utils import canonicalize_name
@@ -17,6 +18,7 @@ from packaging.utils import canonicalize_name
 Finding = tuple[str, str, str]
 
 LIST = "images/requirements.yaml"
+CUDA = "-cuda"  # ends the names of images for GPUs that compute
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)[\s\\]+--hash=(sha256:[0-9a-f]+)$", re.M)
 _LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)$", re.M)
 
@@ -51,6 +53,17 @@ def locked(root: Path) -> dict[str, str]:
 def file_of(image: str) -> str:
     """The file that an image's build installs."""
     return f"images/{image}/requirements.txt"
+
+
+def trainers(root: Path) -> dict[str, dict[str, Any]]:
+    """What the list says of each image that trains."""
+    listed = yaml.load((root / LIST).read_text(), yaml.BaseLoader)["images"]
+    return {image: spec for image, spec in listed.items() if spec.get("runs")}
+
+
+def key(image: str) -> str:
+    """What the contract calls an image: trainerTorch for trainer-torch, and for trainer-torch-cuda."""
+    return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image.removesuffix(CUDA))
 
 
 def wishes(root: Path, lock: Mapping[str, str]) -> Wishes:

@@ -165,8 +165,8 @@ def _meant(rule: str, raw: dict[str, Any], of: str) -> Iterator[Case]:
     yield _case(rule, raw, of, of, change)
     if of == "tfjob":
         like = raw | {"says": re.split(r"\d", raw["says"])[0]} if "says" in raw else raw  # they count otherwise
-        for base in DERIVED:
-            if base not in but:
+        for base, kind in DERIVED.items():
+            if base not in but and not (kind.scales and "scaled" in but):
                 yield _case(rule, like, of, base, _as(base, change))
 
 

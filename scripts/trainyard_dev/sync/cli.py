@@ -13,7 +13,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import parts
 from trainyard_dev.images import crane, packages
-from trainyard_dev.sync import charts, images, invariants, modules, pages, texts
+from trainyard_dev.sync import charts, images, invariants, kinds, modules, pages, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
@@ -88,6 +88,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     raw, tree = read(root), Tree(root, dry=dry)
     modules.go_modules(tree, raw)
     texts.python(tree, raw)
+    kinds.values(tree, str(raw["trainyard"]))
     images.write(tree, raw)
     texts.prose(tree, raw)
     charts.components(tree, raw)

@@ -5,7 +5,6 @@ The check train.imports imports all of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from trainyard_dev.images import packages
 
 FILE = "scripts/trainyard/kinds/images.yaml"
 OURS = "mnist"  # images/trainer
-CUDA = "-cuda"  # ends the names of images for GPUs that compute
 HEAD = f"""\
 # What each image of members' code can import, with its line of requirements.txt; none where Debian brings it.
 # Written by `bin/trainyard versions sync` from {packages.LIST}.
@@ -42,17 +40,12 @@ def render(root: Path) -> str:
                 own |= dict.fromkeys(_modules(names, package), f"{package}=={version}")
             modules = {**own, **modules}
             at = parents.get(at, "")
-        made[image] = {"key": key(image.removesuffix(CUDA)), "runs": runs}
+        made[image] = {"key": packages.key(image), "runs": runs}
         made[image] |= {"python": raw["images"][image]["python"]} if "python" in raw["images"][image] else {}
-        made[image] |= {"cuda": True} if image.endswith(CUDA) else {}
+        made[image] |= {"cuda": True} if image.endswith(packages.CUDA) else {}
         made[image] |= {"lacks": lacks} if lacks else {}
         made[image]["modules"] = dict(sorted(modules.items(), key=lambda one: one[0].lower()))
     return HEAD + yaml.safe_dump(made, sort_keys=False, width=120, default_flow_style=None)
-
-
-def key(image: str) -> str:
-    """What the contract calls an image: trainerTorch for trainer-torch."""
-    return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image)
 
 
 def _modules(names: Mapping[str, list[str]], package: str) -> list[str]:

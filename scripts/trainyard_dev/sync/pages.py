@@ -14,7 +14,7 @@ from trainyard_dev.bench import summary
 from trainyard_dev.chart import component_page, reference
 from trainyard_dev.images import contents, packages
 from trainyard_dev.matrix import page as support
-from trainyard_dev.sync import importable, steps
+from trainyard_dev.sync import importable, kinds, steps
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import read
 
@@ -27,6 +27,7 @@ MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
     component_page.PAGE: ("components", lambda root: component_page.render()),
     lint.PAGE: ("policies", lambda root: lint.render()),
     "docs/benchmarks.md": (FIGURES, lambda root: bench.render(summary.read(root / FIGURES))),
+    kinds.PAGE: (packages.LIST, lambda root: kinds.render()),
     contents.PAGE: (packages.LIST, contents.render),
     support.PAGE: ("support.yaml", lambda root: support.render(root, read(root))),
     importable.FILE: (importable.FILE, importable.render),
@@ -43,5 +44,6 @@ def write(tree: Tree) -> None:
                 tree.leave(file, error.what, error.hint)
         elif (tree.root / file).exists():
             tree.leave(file, f"{source}, of which it is made, is missing", "remove the file, or bring that back")
-    for file, step in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
-        tree.make(file, step)
+    made = steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ()
+    for file, content in (*made, *kinds.examples(tree)):
+        tree.make(file, content)

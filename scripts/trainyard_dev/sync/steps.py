@@ -5,7 +5,6 @@ kfp reads a component's source, so that each is whole; what they share is writte
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +109,6 @@ def _step(kind: Kind) -> str:
         step=kind.step,
         parameter=f"    {further}: int = 0,\n" if further else "",
         about=kind.about,
-        image=re.sub("[A-Z]", lambda big: f"-{big[0].lower()}", kind.image),
+        image=kind.trainer,
         framework=kind.framework,
     )

@@ -150,7 +150,7 @@ def test_every_profile_is_described() -> None:
 
 def test_every_example_job_is_described() -> None:
     for job in (ROOT / "manifests/jobs").glob("*.yaml"):
-        assert f"| `{job.name}` |" in TEXTS["docs/examples.md"]
+        assert f"`{job.name}`" in TEXTS["docs/examples.md"] + TEXTS["docs/kinds.md"]
 
 
 def test_messages_that_are_explained_are_really_given() -> None:

@@ -9,17 +9,6 @@ from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import require
 
 CPU = "cpu"
-# What averages gradients where the ranks compute on CPUs; on GPUs gloo's part is NCCL's.
-BACKENDS = {
-    "train.pytorchjob": "gloo",
-    "train.tfjob": "parameter-server",
-    "train.mpijob": "mpi4py",
-    "train.vcjob": "gloo",
-    "train.cpu": "none",
-    "train.jaxjob": "gloo",
-    "train.paddlejob": "gloo",
-    "train.xgboostjob": "rabit",
-}
 
 
 def check(

@@ -16,6 +16,7 @@ from trainyard.kinds.images import trainers
 from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import Dataset
+from trainyard.policy.lint.pods import pods
 from trainyard_dev.e2e import jobs, store
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
@@ -82,19 +83,28 @@ def _without_chief(job: dict[str, Any]) -> None:
     job["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 6
 
 
-KINDS = (
-    Kind("train.pytorchjob", "PyTorchJob: DDP, 1 master + 3 workers over both GPU nodes", "pytorchjob.yaml", 4, 4, 2),
-    Kind("train.tfjob", "TFJob: chief, parameter server, 2 workers; data on the shared volume", "tfjob.yaml", 4, 3),
-    Kind("train.mpijob", "MPIJob: launcher + 2 workers over MPI", "mpijob.yaml", 3, 2, backend="mpi4py", ranks=2),
-    Kind("train.vcjob", "Volcano Job: master + worker, no operator between", "vcjob.yaml", 2, 2),
-    Kind("train.cpu", "CPU-only Job in the same queue, off the GPU nodes", "cpu-job.yaml", 1, 0),
-)
-# Beyond the main job's: further kinds, and Horovod in an MPIJob.
-FURTHER = (
-    Kind("train.jaxjob", "JAXJob: 2 workers over jax.distributed", "jaxjob.yaml", 2, 2),
-    Kind("train.paddlejob", "PaddleJob: 2 workers over gloo", "paddlejob.yaml", 2, 2),
-    Kind("train.xgboostjob", "XGBoostJob: a master with the tracker and a worker", "xgboostjob.yaml", 2, 2),
-)
+# What an example is due to show beside what it says itself.
+DUE: dict[str, dict[str, int]] = {"pytorch": {"nodes": 2}, "mpi": {"ranks": 2}}
+
+
+def _example(kind: registry.Kind) -> Kind:
+    """The example of a kind, with what its text asks for."""
+    text = (MANIFESTS / kind.file).read_text()
+    made = pods(yaml.safe_load(text))
+    return Kind(
+        f"train.{kind.file.removesuffix('.yaml').removesuffix('-job')}",
+        f"{kind.kind}: {text.partition(chr(10))[0].strip('# .')}",
+        kind.file,
+        members=sum(one.count for one in made),
+        gpus=sum(one.count * int(one.gpus((GPU,))) for one in made),
+        backend=kind.backend,
+        **DUE.get(kind.framework, {}),
+    )
+
+
+EXAMPLES = tuple(_example(kind) for kind in registry.KINDS)
+# Of the main job: those whose images are not made on demand.
+KINDS = tuple(one for one in EXAMPLES if not any(load().images[image].demand for image in one.images()))
 HOROVOD = Kind(
     "train.horovod",
     "MPIJob whose gradients Horovod averages: two ranks in each of two pods, on two nodes",
@@ -119,7 +129,7 @@ NO_CHIEF = Kind(
     name="mnist-no-chief",
     change=_without_chief,
 )
-ALL = (*KINDS, *FURTHER, HOROVOD, NO_CHIEF)
+ALL = (*EXAMPLES, HOROVOD, NO_CHIEF)
 TRAINER = "trainer-torch"
 
 
@@ -168,9 +178,8 @@ def train(context: Context, kind: Kind) -> None:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
                 metrics = _check_model(s3, trace.name, _bar(job), figures)
-            backend = kind.backend or computed.BACKENDS.get(kind.id, "")
             gpus = kind.gpus if "-cuda:" in json.dumps(job) else 0
-            computed.check(context, metrics, backend, figures, gpus=gpus)
+            computed.check(context, metrics, kind.backend, figures, gpus=gpus)
             ranks = figures["world_size"]
             require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, due are {kind.ranks}")
         finally:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trainyard.kinds import device, registry
-from trainyard.kinds.pods import DEVICE
+from trainyard.kinds import registry
+from trainyard.kinds.pods import device
 from trainyard.kinds.spec import JOB, MPI, VOLCANO
 from waiting import wait
 
@@ -30,7 +30,7 @@ def run(folder: Path, files: dict[str, str], *words: str, first: str = "torch", 
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    argv = [sys.executable, "-S", "-c", DEVICE.read_text(), first, *(words or ("echo", "ran"))]
+    argv = [sys.executable, "-S", "-c", device(), first, *(words or ("echo", "ran"))]
     clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder), **env}
     done = subprocess.run(argv, capture_output=True, text=True, env=clean, cwd=folder)
     return done.returncode, done.stdout + done.stderr
@@ -60,10 +60,8 @@ def test_what_is_said_before_the_command_runs(
 
 def test_every_kind_can_say_its_device() -> None:
     """By the first module that shows a kind, or by the frameworks that MPI and plain jobs drive."""
-    known = {name for name, *_ in device.BUILDS}
     for kind in registry.KINDS:
-        if kind.framework not in (MPI, VOLCANO, JOB):
-            assert kind.modules[0] in known, kind.framework
+        assert bool(kind.build) == (kind.framework not in (MPI, VOLCANO, JOB)), kind.framework
 
 
 def test_the_framework_of_the_job_is_asked_first(tmp_path: Path) -> None:
@@ -87,7 +85,7 @@ def test_a_build_that_cannot_be_read_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_kubernetes_replaces_nothing_in_it() -> None:
-    assert "$(" not in DEVICE.read_text()
+    assert "$(" not in device()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_a_parent_leaves_the_exit_code_where_it_is_asked_for(script: str, code: 
 def test_a_parent_hands_signals_on(tmp_path: Path) -> None:
     file, ready = tmp_path / "exit", tmp_path / "ready"
     script = f"trap 'exit 7' TERM; touch {ready}; while :; do sleep 0.05; done"
-    argv = [sys.executable, "-S", "-c", DEVICE.read_text(), "torch", "sh", "-c", script]
+    argv = [sys.executable, "-S", "-c", device(), "torch", "sh", "-c", script]
     process = subprocess.Popen(argv, env={**os.environ, "TRAINYARD_EXIT": str(file)})
     wait(ready.exists, "the script", 30)
     assert file.read_text() == ""

@@ -11,7 +11,7 @@ from sites import of_values
 
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest, registry, status
-from trainyard.kinds.pods import DEVICE
+from trainyard.kinds.pods import device
 
 TEAMS = [{"name": "vision", "gid": 20001, "maxGpusPerJob": 8}, {"name": "speech", "gid": 20002}]
 CODE = {"code": "vision/code/x.tar.gz", "code_sha256": "0" * 64}
@@ -122,10 +122,10 @@ def test_the_device_is_said_before_the_command_of_every_pod_that_computes(made: 
         said = [main_of(pod)["command"] for pod in templates(job)]
         if kind.framework == "mpi":
             launcher, worker = said
-            assert launcher[launcher.index("-wdir") + 2 : -3] == ["python3", "-c", DEVICE.read_text()]
+            assert launcher[launcher.index("-wdir") + 2 : -3] == ["python3", "-c", device()]
             assert launcher[-3:] == ["horovod", "python", "train.py"] and worker == ["sleep", "infinity"]
         else:
-            assert all(words[:3] == ["python3", "-c", DEVICE.read_text()] for words in said), kind.framework
+            assert all(words[:3] == ["python3", "-c", device()] for words in said), kind.framework
             assert all(words[4:] == ["python", "train.py"] for words in said)
     assert main_of(next(templates(made(gpus=1))))["command"] == ["python", "train.py"]
 

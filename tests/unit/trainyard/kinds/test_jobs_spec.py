@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, Mount, check
+from trainyard.kinds import JobSpec, Mount, check, registry
 from trainyard.kinds.spec import amount_of, seconds
 
 
@@ -47,7 +47,7 @@ mounts: [{claim: shared, path: /data, readOnly: true}]
         ("name: x\ngpu: 2\n", 2, "there is no setting gpu. did you mean gpus"),
         ("name: x\nnodes: two\n", 2, 'nodes is "two". it must be a whole number'),
         ("name: x\nnodes: 0\n", 2, "nodes is 0. the least is 1"),
-        ("name: x\nframework: caffe\n", 2, 'framework is "caffe". take one of pytorch, tensorflow, mpi, jax, paddle, '),
+        ("name: x\nframework: caffe\n", 2, f'framework is "caffe". take one of {", ".join(registry.FRAMEWORKS)}'),
         ("name: x\nenv:\n  LR: 0.1\n", 3, "env.LR is 0.1. write each value as a text in quotes"),
         ("name: x\nenv:\n  DEBUG: yes\n", 3, "env.DEBUG is true, which YAML reads as yes or no"),
         ("name: x\nenv:\n  yes: a\n", 2, "env has the name true, which must be text"),

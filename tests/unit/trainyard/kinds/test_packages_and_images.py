@@ -13,10 +13,12 @@ from sites import of_values
 from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
+from trainyard.kinds.images import trainers
 from trainyard.pipelines.lint.files import check, check_text
 from trainyard.policy import lint
 from trainyard.training import launch
 
+WITH_CUDA = {one.key for one in trainers(cuda=True)}
 MOCK = {"name": "mock", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu", "sort": "mock"},
         "taint": {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
         "gpu": {"resource": "nvidia.com/gpu", "images": "cpu"}, "selector": {"sort": "mock"}}  # fmt: skip
@@ -130,7 +132,7 @@ def test_an_image_for_cpus_on_gpus_that_compute_is_refused_with_the_one_to_take(
     assert image(made(team_config, gpus=1, image="own/image:1")) == {"docker.io/own/image"}
 
 
-@pytest.mark.parametrize("framework", ["mpi", "jax", "paddle", "xgboost"])
+@pytest.mark.parametrize("framework", [kind.framework for kind in registry.KINDS if kind.image not in WITH_CUDA])
 def test_a_framework_without_an_image_for_gpus_is_refused_too(team_config: TeamConfig, framework: str) -> None:
     with pytest.raises(UsageError, match=f"the platform's image for {framework}, .* computes on CPUs") as refused:
         made(team_config, framework, gpus=1)

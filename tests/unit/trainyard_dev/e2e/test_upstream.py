@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.machinery
 import importlib.util
 import json
 import re
@@ -16,6 +17,7 @@ import yaml
 
 from trainyard import contract
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.paths import ROOT
 from trainyard.policy import fill, lint
 from trainyard.policy.lint.finding import Severity
@@ -117,6 +119,14 @@ def started(value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
         for one in value:
             yield from started(one)
+
+
+@pytest.mark.parametrize("there", [kind.modules[0] for kind in registry.KINDS if kind.build])
+def test_the_trainer_is_that_of_the_framework_which_is_there(there: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, mnist = program(), importlib.machinery.ModuleSpec("mnist", None)
+    mnist.submodule_search_locations = [str(ROOT / "images/trainer/mnist")]
+    monkeypatch.setattr(started, "find_spec", {"mnist": mnist, "numpy": mnist, there: mnist}.get)
+    assert started.trainer({}) == ["-m", f"mnist.train_{there}"]
 
 
 @pytest.mark.parametrize(
