@@ -43,8 +43,8 @@ unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$(if $(filter 1,$(FULL)),bin/bootstrap --browser >/dev/null || echo 'no page is opened')
 	@$(PYTEST) tests/unit
-	@for set in kind-agent step $(if $(filter 1,$(FULL)),nfs-provisioner); do \
-	  (cd tools/$$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
+	@for set in tools/kind-agent tools/step $(if $(filter 1,$(FULL)),charts/nfs/tools/nfs-provisioner); do \
+	  (cd $$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 ceph: ## unpack Debian's packages of Ceph into the cache, 260 MB, for storage-test; nothing is installed
 	@PYTHONPATH=scripts $$(bin/bootstrap) tests/storage/ceph.py
 storage-test: ## buckets, users, backup and restore on a real MinIO, users on a real Ceph
@@ -53,7 +53,7 @@ storage-test: ## buckets, users, backup and restore on a real MinIO, users on a 
 chart-test: ## render every profile, check schemas, subchart keys and permissions
 	@$(TRAINYARD) tools build --for host --for test
 	@$(if $(filter 1,$(FULL)),$(TRAINYARD) tools path helm --version 4 >/dev/null)
-	@$(PYTEST) tests/chart
+	@$(PYTEST) charts
 policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
@@ -71,7 +71,7 @@ pipeline-test: ## pipelines on a real controller, API server and store, with a k
 monitoring-test: ## alerts fire and clear in promtool, dashboards and runbooks name what exists
 	@$(TRAINYARD) tools path promtool >/dev/null
 	@$(PYTEST) tests/monitoring
-serving-env: ## a Python environment with what images/server-sklearn pins, in the cache: real model servers run in it
+serving-env: ## a Python environment with what the image server-sklearn pins, in the cache: real model servers run in it
 	@PYTHONPATH=scripts $$(bin/bootstrap) -m trainyard_dev.serving.environment >/dev/null
 serving-test: serving-env ## real model servers of real models: protocol, keys, batches, readiness, the end
 	@$(PYTEST) tests/serving

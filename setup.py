@@ -3,13 +3,20 @@ checkout: `trainyard.paths` finds them there. Everything else about the package 
 """
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-TREE = ("charts", "components", "images/trainer", "pipelines", "policies")
-SKIP = shutil.ignore_patterns("__pycache__", ".ruff_cache", ".pytest_cache", "*.pyc")
+TREE = ("charts", "images/trainer", "pipelines", "policies")
+SKIP = shutil.ignore_patterns("__pycache__", ".ruff_cache", ".pytest_cache", "*.pyc", "conftest.py")
+BESIDE = {"images", "patches", "tests", "tools"}  # of a component's folder: only a checkout uses them
+
+
+def skipped(folder: str, names: list[str]) -> Collection[str]:
+    """What is left out of a folder's copy."""
+    return SKIP(folder, names) | (BESIDE & {*names} if Path(folder).parent.name == "charts" else set())
 
 
 class WithTree(build_py):
@@ -27,7 +34,7 @@ class WithTree(build_py):
         for name in TREE:
             source = root / name
             if source.is_dir():
-                shutil.copytree(source, target / name, ignore=SKIP)
+                shutil.copytree(source, target / name, ignore=skipped)
             else:
                 shutil.copy2(source, target / name)
 

@@ -30,7 +30,7 @@ def register_model(
     Args:
         name: the model's name: small letters, digits and hyphens.
         card: what the files' own model.json does not say: framework, inputs, outputs, data, code; see
-            docs/serving-models.md.
+            charts/serving/README.md.
         metrics: numbers by which it is compared, beside those of the artifact and of metrics.json.
 
     Returns where it is, and its `version`.

@@ -23,22 +23,23 @@ class Campaign:
     sample: tuple[str, ...]
 
 
-_RULES = ("policies", "charts/trainyard/templates", "tests/policies")
+_RULES = ("policies", "charts/trainyard/templates", "charts/*/umbrella", "tests/policies")
 CAMPAIGNS = {
-    "attacks": Campaign((*_RULES, "charts", "components", "scripts/trainyard_dev/attacks"), ("attack",)),
+    "attacks": Campaign((*_RULES, "charts", "scripts/trainyard_dev/attacks"), ("attack",)),
     "corpus": Campaign((*_RULES, "scripts/trainyard/policy", "scripts/trainyard_dev/corpus"), ("arrivals.upstream",)),
     "kfp-conformance": Campaign(
         ("policies", "pipelines/components", "scripts/trainyard/pipelines", "scripts/trainyard/policy", "tools/step"),
         ("pipelines.as-written",),
     ),
-    "kfp-cost": Campaign(("scripts/trainyard/pipelines/translate", "tools/step", "tools/argo"), ("pipelines.cached",)),
+    "kfp-cost": Campaign(
+        ("scripts/trainyard/pipelines/translate", "tools/step", "charts/argo/tools"), ("pipelines.cached",)
+    ),
     "matrix": Campaign(
-        (*_RULES, "versions.yaml", "tools/kubernetes", "tests/chart", "tests/scheduling", "tests/pipelines"),
+        (*_RULES, "versions.yaml", "tools/kubernetes", "charts/*/tests", "tests/scheduling", "tests/pipelines"),
         ("policies", "pipelines"),
     ),
     "bench": Campaign(
-        ("charts/trainyard/templates/_scheduler.tpl", "charts/trainyard/overlays", "charts/patches/volcano",
-         "tools/volcano", "scripts/trainyard_dev/bench"),
+        ("charts/trainyard/overlays", "charts/volcano", "scripts/trainyard_dev/bench"),
         ("gang", "queues.strict"),
     ),
 }  # fmt: skip

@@ -7,6 +7,7 @@ A campaign's last good run has a file of its own there.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
@@ -20,9 +21,9 @@ def paths(campaign: str = "") -> list[str]:
 
 
 def touch(changed: Iterable[str], inputs: Iterable[str]) -> list[str]:
-    """Those of the inputs, which are files or folders, that have a changed path."""
+    """Those of the inputs, which are files, folders or patterns of them, that have a changed path."""
     changed = list(changed)
-    return [at for at in inputs if any(path == at or path.startswith(f"{at.rstrip('/')}/") for path in changed)]
+    return [at for at in inputs if any(fnmatchcase(path, at) or fnmatchcase(path, f"{at}/*") for path in changed)]
 
 
 def remember(campaign: str = "") -> None:

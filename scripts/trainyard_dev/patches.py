@@ -1,6 +1,6 @@
-"""Applies `charts/patches/<part>/*.patch` to the copy of an upstream chart, in the order of their names.
+"""Applies `charts/<component>/patches/*.patch` to the copy of an upstream chart, in the order of their names.
 
-`tools/<set>/patches/*.patch` are applied to the copy of a module's source in the same way. They are plain unified
+`patches/*.patch` of a tool set are applied to the copy of a module's source in the same way. They are plain unified
 diffs, so that `git apply` and `patch -p1` take them, too. Here they are held to more: every hunk must be found as it
 stands, on lines of its own, exactly once. Where it stands doesn't matter. So no change is lost or put elsewhere in
 silence when upstream releases another version. A patched file has Unix line ends, whatever upstream's.
@@ -15,7 +15,6 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 
-FOLDER = ROOT / "charts" / "patches"
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
@@ -27,6 +26,11 @@ class Hunk:
     line: int
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
+
+
+def of(component: str) -> Path:
+    """The folder of a component's patches."""
+    return ROOT / "charts" / component / "patches"
 
 
 def apply_all(folder: Path, copy: Path, what: str = "") -> None:
@@ -45,7 +49,7 @@ def apply(patch: Path, chart: Path, what: str = "") -> None:
         TrainyardError: the file is no patch of this kind, or a hunk isn't found exactly once.
     """
     text = patch.read_text()
-    what = what or f"the {patch.parent.name} chart"
+    what = what or f"the {patch.parents[1].name} chart"
     hunks = _parsed(text, patch)
     about = text.partition("\n")[0].rstrip(".")
     for hunk in hunks:
@@ -68,14 +72,14 @@ def _where(patch: Path) -> str:
     """The patch's path in the tree."""
     if patch.is_relative_to(ROOT):
         return str(patch.relative_to(ROOT))
-    return f"charts/patches/{patch.parent.name}/{patch.name}"
+    return "/".join(("charts", *patch.parts[-3:]))
 
 
 def _stale(patch: Path, what: str, lost: str, about: str) -> TrainyardError:
     return TrainyardError(
         f"{what} changed: {lost}",
         where=_where(patch),
-        hint=f'see whether "{about}" is still needed, then make the patch anew (charts/patches/README.md)',
+        hint=f'see whether "{about}" is still needed, then make the patch anew (charts/README.md)',
     )
 
 
@@ -109,5 +113,5 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
 
 def _broken(patch: Path, line: int, what: str) -> TrainyardError:
     return TrainyardError(
-        what, where=f"{_where(patch)}, line {line}", hint="make it anew with `diff -u` (charts/patches/README.md)"
+        what, where=f"{_where(patch)}, line {line}", hint="make it anew with `diff -u` (charts/README.md)"
     )

@@ -14,6 +14,7 @@ import yaml
 from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
+from trainyard_dev import folders
 
 FILE = "versions.yaml"
 UMBRELLA = "charts/trainyard/Chart.yaml"
@@ -28,7 +29,7 @@ _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 @dataclass(frozen=True)
 class ToolSet:
-    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`.
+    """Binaries built together, from the go.mod in `tools/<name>/` or from that of another set: `of`.
 
     A set of another `family` is a further version of it: its binaries are had by family's name and version only.
     """
@@ -124,8 +125,8 @@ def _file(root: Path) -> dict[str, Any]:
         if not (file.parent / "Containerfile").exists():
             raw.setdefault("images", {}).setdefault(name, TRAINER | {"inputs": [f"images/{name}"]})
     for name, one in raw.get("images", {}).items() if isinstance(raw, dict) else ():
-        usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}", "dir": f"images/{name}"} if one.get("own") else {}
-        one |= usual | one
+        usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}"} if one.get("own") else {}
+        one |= {"dir": folders.find(root, folders.IMAGES, name)} | usual | one
     for name, one in raw.get("tools", {}).items() if isinstance(raw, dict) else ():
         if (family := one.get("family")) and "stamp" not in one:
             one["stamp"] = {key: text.replace(f"{{{family}", f"{{{name}")
@@ -230,7 +231,7 @@ def load() -> Versions:
             bin=tuple(spec.get("bin", ())),
             own=spec.get("own", False),
             also=tuple(spec.get("also", ())),
-            inputs=tuple(spec.get("inputs", (spec["dir"],))),
+            inputs=tuple(folders.matching(ROOT, spec.get("inputs", (spec["dir"],)))),
             files=spec.get("files", {}),
             local=spec.get("local", False),
             stage=spec.get("stage", "install"),

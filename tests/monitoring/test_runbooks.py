@@ -35,9 +35,9 @@ def commands(page: Path) -> list[list[str]]:
 @cache
 def shipped() -> str:
     """What charts and components say, with the release called trainyard."""
-    folders = ("charts", "components", "scripts/trainyard", "scripts/trainyard_agent", "manifests")
+    folders = ("charts", "scripts/trainyard", "scripts/trainyard_agent", "manifests")
     files = [file for name in folders for file in (ROOT / name).rglob("*") if file.suffix in (".yaml", ".tpl", ".py")]
-    text = "\n".join(file.read_text() for file in files)
+    text = "\n".join(file.read_text() for file in files if not file.match("charts/*/tests/*"))
     text = re.sub(r"\{\{-? ?\$?\.?\(?[\w.$() ]*Release\.Name\)? ?\}\}", "trainyard", text)
     # Names that helpers put together: (list . "exporter") and printf "%s-exporter".
     return re.sub(r'\(list [$.]+ "([a-z-]+)"\)|"%s-([a-z-]+)"', r"trainyard-\1\2", text)

@@ -14,7 +14,7 @@ import pytest
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
 
-IMAGE = ROOT / "images" / "notebook-hub"
+IMAGE = ROOT / "charts/notebooks/images/notebook-hub"
 PIN = re.compile(r"^([A-Za-z0-9._-]+==[^\s\\]+)", re.MULTILINE)
 
 

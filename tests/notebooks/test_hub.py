@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from browsing import Page, ask
+from conftest import HUB, SPACE, Site
 from nodes import Node
 
-from conftest import HUB, SPACE, Site
 from trainyard_dev.apiserver import Identity
 
 ADA, BOB, SUE, VIC, EVE = (f"{name}@example.org" for name in ("ada", "bob", "sue", "vic", "eve"))

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from browsing import Page, ask
-from test_hub import ADA, BOB, SUE, pod, until
-
 from conftest import Site
+from test_hub import ADA, BOB, SUE, pod, until
 
 MALLORY = f"{ADA}/lab"  # a part of an address may have a slash
 

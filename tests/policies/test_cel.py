@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 from cel_server import ERROR, answers, evaluated
-
 from conftest import HERE
+
 from trainyard.policy import cel
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.tools import build

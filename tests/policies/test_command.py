@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from conftest import HERE
+
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.cli import main

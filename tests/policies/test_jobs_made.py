@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from conftest import HERE
+
 from trainyard import contract
 from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest
 from trainyard.training import transfer

@@ -41,7 +41,7 @@ RUN: dict[str, set[str]] = {
     "pods/exec": {"get", "create"},
     "pods/portforward": {"get", "create"},
 }
-# What serving brings: here it is on. Without it none of this is there, which tests/chart/test_serving.py says.
+# What serving brings: here it is on. Without it none of this is there, which charts/serving/tests/test_serving.py says.
 SITES = ("httproutes.gateway.networking.k8s.io", "scaledobjects.keda.sh", "httpscaledobjects.http.keda.sh",
          "inferenceservices.serving.kserve.io")  # fmt: skip
 SERVED = ("deployments.apps", "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy",

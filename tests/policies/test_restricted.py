@@ -18,7 +18,7 @@ from trainyard_dev.apiserver.install import complete_namespace
 from trainyard_dev.chart import options, package
 
 SPACE = "restricted-probe"
-# Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
+# Kept with their reasons; charts/trainyard/tests/test_rights.py compares them with what is rendered.
 OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
 # What training-operator adds to launchers of MPIJobs.
 DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from conftest import HERE
+
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import policies_in_force

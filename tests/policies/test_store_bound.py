@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from conftest import HERE
 from test_rbac import RUN, SERVED, STEP
 
-from conftest import HERE
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, Identity, running
 from trainyard_dev.apiserver.install import complete_namespace, install

@@ -42,7 +42,7 @@ def rendered(folder: Path, **usage: Any) -> Objects:
     (folder / "templates").mkdir(exist_ok=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: monitoring\nversion: 0.0.1\n")
     own = [CHARTS / "monitoring/templates" / name for name in ("usage.yaml", "usage-policy.yaml")]
-    files = [*own, *(CHARTS / "trainyard/templates").glob("_*.tpl")]
+    files = [*own, *CHARTS.glob("trainyard/templates/_*.tpl"), *CHARTS.glob("*/umbrella/_*.tpl")]
     for file in files:
         (folder / "templates" / file.name).write_text(file.read_text())
     raw = contract.render.of_values(yaml.safe_load((HERE / "teams.yaml").read_text()), "teams.yaml")

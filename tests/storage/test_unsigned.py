@@ -1,7 +1,8 @@
 """Requests without a right signature write and read nothing, whosever access key they name.
 
 Each attempt names the access key of somebody else and knows no secret. Those marked in `SUCCEEDED` were carried out by
-the server as upstream left it (CVE-2026-40344, CVE-2026-41145, CVE-2026-97731); `tools/minio/patches` shuts them.
+the server as upstream left it (CVE-2026-40344, CVE-2026-41145, CVE-2026-97731); charts/minio/tools/minio/patches shut
+them.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ capabilities: {drop: [ALL]}
 {{- end }}
 
 {{/*
-Endpoints of all components as a JSON list, as components/*.yaml have them, of our own parts those that run; and the site's DCGM
+Endpoints of all components as a JSON list, as charts/<name>/component.yaml have them, of our own parts those that run; and the site's DCGM
 exporter, which is in another namespace and of whose series some are taken.
 */}}
 {{- define "monitoring.endpoints" -}}

@@ -45,7 +45,7 @@ http://{{ (index . 0).Release.Name }}-notebook-{{ index . 1 }}.{{ include "train
 {{- include "trainyard.notebookOidc" (dict "Values" (dict "notebooks" .Values "global" .Values.global)) -}}
 {{- end }}
 
-{{/* What the hub is told, as JSON; images/notebook-hub/notebook_hub/settings.py reads it. */}}
+{{/* What the hub is told, as JSON; charts/notebooks/images/notebook-hub/notebook_hub/settings.py reads it. */}}
 {{- define "notebooks.settings" -}}
 {{- $c := .Values.global.contract -}}
 {{- $teams := list -}}

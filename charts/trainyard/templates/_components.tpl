@@ -1,5 +1,5 @@
 {{/*
-Every component of the release as a JSON list, as the packaged registry has it; see components/ of the repository.
+Every component of the release as a JSON list, as the packaged registry has it; see charts/<name>/component.yaml of the repository.
 */}}
 {{- define "trainyard.components" -}}
 {{- .Files.Get "files/components.json" -}}

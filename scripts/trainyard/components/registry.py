@@ -19,8 +19,9 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import registry as kinds
 from trainyard.paths import ROOT
 
-FOLDER = ROOT / "components"
-RELEASES = "releases.yaml"  # lies there, too, and is no component
+FOLDER = ROOT / "charts"
+FILE = "component.yaml"  # in the folder of each component
+RELEASES = "trainyard/releases.yaml"
 UMBRELLA = "trainyard"  # the chart itself: the one entry that is no dependency of it
 MONITORING = "monitoring"  # whose chart asks every component's endpoints
 
@@ -50,7 +51,7 @@ class Component:
     """One part of the release.
 
     Args:
-        name: of its chart, its block of values and its file.
+        name: of its folder, its chart and its block of values.
         about: what it is, in one sentence; the description of its block of values.
         optional: off by default.
         pin: its name in versions.yaml, under components and tools; where that has none, its chart's appVersion counts.
@@ -71,6 +72,7 @@ class Component:
             `port`; `path` and `scheme` where they are not /metrics and http; `honor`: its series' own labels count, and
             the pod is not noted; `labels`: further ones, out of labels of the pod.
         diagnosis: `kinds` (short name to resource) that tell why it fails; `pods`: parts of names whose logs count.
+        support: when support of its pin ends, as support.yaml has it of other pins.
         upgrades: verdicts; see trainyard_dev/chart/verdicts.py.
     """
 
@@ -91,6 +93,7 @@ class Component:
     removal: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: Mapping[str, Any] = field(default_factory=dict)
     metrics: tuple[dict[str, Any], ...] = ()
+    support: Mapping[str, Any] = field(default_factory=dict)
     upgrades: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -112,13 +115,12 @@ _ENDPOINT = {"name", "pods", "port", "path", "scheme", "honor", "labels"}  # wha
 
 
 def load(folder: Path = FOLDER) -> tuple[Component, ...]:
-    """Every entry of a folder, by name.
+    """Every entry below a folder, by name.
 
     Raises:
         TrainyardError: an entry can't be read, or has a key that nothing knows.
     """
-    files = (file for file in sorted(folder.glob("*.yaml")) if file.name != RELEASES)
-    return tuple(_component(file) for file in files)
+    return tuple(_component(file) for file in sorted(folder.glob(f"*/{FILE}")))
 
 
 @cache
@@ -163,6 +165,7 @@ def rendered() -> list[dict[str, Any]]:
             "network": dict(one.network),
             "ends": list(one.removal.get("ends") or ()),
             "crds": bool(one.crds),
+            "validated": (FOLDER / one.name / "umbrella" / f"_validate-{one.name}.tpl").exists(),
         }
         for one in dependencies()
     ]
@@ -179,14 +182,15 @@ def endpoints() -> list[dict[str, Any]]:
 
 
 def _component(file: Path) -> Component:
-    data = yaml.safe_load(file.read_text())
+    name = file.parent.name
+    data, where = yaml.safe_load(file.read_text()), f"charts/{name}/{FILE}"
     if not isinstance(data, dict) or not data.get("about"):
-        raise TrainyardError("an entry says in `about` what the component is", where=f"components/{file.name}")
+        raise TrainyardError("an entry says in `about` what the component is", where=where)
     for place, known in (("", _KEYS), *_INSIDE.items()):
         unknown = sorted(set(data.get(place) or {} if place else data) - known)
         if unknown:
             what = f"nothing knows the key {f'{place}.' if place else ''}{unknown[0]}"
-            raise TrainyardError(what, where=f"components/{file.name}", hint=f"use one of: {', '.join(sorted(known))}")
+            raise TrainyardError(what, where=where, hint=f"use one of: {', '.join(sorted(known))}")
     for endpoint in data.get("metrics") or ():
         unknown = sorted(set(endpoint) - _ENDPOINT) or sorted({"name", "pods", "port"} - set(endpoint))
         if unknown:
@@ -194,13 +198,11 @@ def _component(file: Path) -> Component:
             if unknown[0] not in endpoint:
                 what = f"an endpoint of metrics lacks {unknown[0]}"
             hint = f"use: {', '.join(sorted(_ENDPOINT))}"
-            raise TrainyardError(what, where=f"components/{file.name}", hint=hint)
+            raise TrainyardError(what, where=where, hint=hint)
     for entry in data.get("permissions") or ():
-        entry["grants"] = [one for text in entry["grants"] for one in _granted(text, file.stem)]
+        entry["grants"] = [one for text in entry["grants"] for one in _granted(text, name)]
     lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-    return Component(
-        **{"pin": file.stem, **data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))}
-    )
+    return Component(**{"pin": name, **data, **lists, "name": name, "crds": _crds(name, data.get("crds"))})
 
 
 def _granted(text: str, name: str) -> list[str]:

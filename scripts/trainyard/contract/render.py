@@ -71,7 +71,7 @@ def _rendered(values: str, where: str) -> str:
             defaults_of = (CHART.parent / part / "values.yaml").read_text()
             own_values += f"\n{part}:\n{textwrap.indent(defaults_of, '  ')}"
         (chart / "values.yaml").write_text(own_values)
-        for file in [*(CHART / "templates").glob("_*.tpl"), CHART / TEMPLATE]:
+        for file in [*CHART.glob("templates/_*.tpl"), *CHART.parent.glob("*/umbrella/_*.tpl"), CHART / TEMPLATE]:
             shutil.copy(file, chart / "templates")
         own = Path(folder) / "values.json"
         own.write_text(values)

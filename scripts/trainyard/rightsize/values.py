@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainyard import structured
+from trainyard import components, structured
 from trainyard.policy.cel import number
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
 
-# Where the values have the resources of a container; a name that begins with a hyphen is the end of one.
+# Where the values have the resources of a container that is not called as its component is; a name that begins with a
+# hyphen is the end of one.
 PLACES = {
     "-admission": "volcano.custom.admission_resources",
     "admission": "volcano.custom.admission_resources",
     "-controllers": "volcano.custom.controller_resources",
     "-scheduler": "volcano.custom.scheduler_resources",
-    "training-operator": "training-operator.resources",
     "nvidia-device-plugin-ctr": "nvidia-device-plugin.resources",
-    "minio": "minio.resources",
     "ganesha": "nfs.ganesha.resources",
     "provisioner": "nfs.subdirProvisioner.resources",
-    "metrics-server": "metrics-server.resources",
     "workflow-controller": "argo.resources",
     "prometheus": "monitoring.prometheus.resources",
     "alertmanager": "monitoring.alertmanager.resources",
@@ -46,6 +44,8 @@ def place(container: str) -> str:
     """The value of a container's resources; "" where the chart has none."""
     if container in PLACES:
         return PLACES[container]
+    if container in {one.name for one in components.dependencies() if one.is_ours}:
+        return f"{container}.resources"
     return next((path for end, path in PLACES.items() if end.startswith("-") and container.endswith(end)), "")
 
 

@@ -20,6 +20,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import OUT, ROOT
 from trainyard.shell import run
 from trainyard_dev import engine as engines
+from trainyard_dev import folders
 from trainyard_dev.images import source
 from trainyard_dev.images.build import local_ref
 from trainyard_dev.matrix import support
@@ -57,7 +58,7 @@ def audit() -> int:
 
 def held(versions: Versions, work: Path) -> tuple[list[str], list[str]]:
     """What we pin, compile and install, as osv-scanner's option `--lockfile` takes it; and what can't be looked at."""
-    locks = [ROOT / "requirements.lock", *sorted((ROOT / "images").glob("*/requirements.txt"))]
+    locks = [ROOT / "requirements.lock", *folders.each(ROOT, folders.IMAGES, "requirements.txt")]
     files, left = [f"requirements.txt:{file}" for file in locks], []
     work.mkdir(parents=True, exist_ok=True)
     for tool in versions.tools.values():
@@ -65,7 +66,7 @@ def held(versions: Versions, work: Path) -> tuple[list[str], list[str]]:
         if build.is_built(tool):  # a binary names every module that was compiled into it
             files += [str(build.bin_dir(tool) / name) for _, name in tool.packages]
         else:
-            left.append(f"what tools/{tool.name} compiles: it is not built here")
+            left.append(f"what {build.source_dir(tool).relative_to(ROOT)} compiles: it is not built here")
     try:
         engine, base = engines.find(), source.choose("build").base_ref
         for image in versions.images.values():

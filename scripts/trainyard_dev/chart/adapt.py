@@ -1,8 +1,8 @@
 """What is done to the copies of upstream charts when the chart is packaged.
 
-Changes of lines are patches under `charts/patches/`. This module does what a patch can't: what is left out, and what is
-computed from what is there: references of images, pull secrets, names of helpers. All of it stops the packaging when
-an upstream release is not what was looked at, so that no change is lost in silence.
+Changes of lines are patches, `charts/<component>/patches/`. This module does what a patch can't: what is left out, and
+what is computed from what is there: references of images, pull secrets, names of helpers. All of it stops the
+packaging when an upstream release is not what was looked at, so that no change is lost in silence.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def adapt(name: str, folder: Path) -> None:
         if not target.exists():
             raise TrainyardError(f"the {name} chart has no {entry} any more", hint="look at DROPPED in chart/adapt.py")
         shutil.rmtree(target) if target.is_dir() else target.unlink()
-    patches.apply_all(patches.FOLDER / name, folder)
+    patches.apply_all(patches.of(name), folder)
     if name == "csi-driver-nfs":
         _closed_csi(folder)
     adapt_images(name, folder)

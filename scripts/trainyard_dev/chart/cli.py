@@ -76,7 +76,7 @@ def contract() -> None:
 def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, ...], output: str) -> None:
     """Show what an upgrade to this chart would do to an installed release; changes nothing.
 
-    Ends with 1 when a verdict of components/ blocks it or the API server would refuse it. Asks KUBECONFIG's cluster.
+    Ends with 1 when a verdict of a component blocks it or the API server would refuse it. Asks KUBECONFIG's cluster.
     """
     from trainyard.chart.release.installed import Installed
     from trainyard.kube.kubectl import Kubectl

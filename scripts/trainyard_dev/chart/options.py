@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-# Components that may be left out, in the order of the chart.
-OPTIONS = ("monitoring", "logs", "serving", "login", "notebooks")
-# What is as well off by default and belongs to a component that need not be an option.
-PARTS = ("metrics-server", "monitoring.mockGpus")
+from trainyard import components
+
+# Components of ours that are off by default.
+OPTIONS = tuple(one.name for one in components.dependencies() if one.optional and one.is_ours)
+PARTS = ("monitoring.mockGpus",)  # of these, what is off as well
 # What an option can't do without.
 NEEDS = {
     "login": ("global.contract.login.issuer=https://login.example.org", "login.people[0].email=ada@example.org"),

@@ -67,4 +67,4 @@ def retag(values: Path, others: Mapping[str, str]) -> None:
 def warning(others: Mapping[str, str]) -> str:
     """What packaging them prints, in one sentence."""
     named = ", ".join(f"{name} {version}" for name, version in sorted(others.items()))
-    return f"not run here: {named}. The upgrade to it counts as blocked (components/): run `make e2e ONLY=upgrade`"
+    return f"not run here: {named}. The upgrade to it counts as blocked: run `make e2e ONLY=upgrade`"

@@ -44,11 +44,13 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     """
     others = others or {}
     chart = folder / NAME
-    shutil.copytree(parts.UMBRELLA, chart)
+    parts.copy(parts.UMBRELLA, chart)
+    for file in parts.UMBRELLA.parent.glob("*/umbrella/*"):
+        shutil.copy(file, chart / "templates")
     meta = yaml.safe_load((chart / "Chart.yaml").read_text())
     versions: dict[str, str] = {}
     for name in parts.own():
-        shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
+        parts.copy(parts.chart_folder(name), chart / "charts" / name)
     for name, files in parts.crd_files().items():
         crds = chart / "charts" / name / "crds"
         crds.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from trainyard_dev import tools
 UMBRELLA = CHART
 # Values that a profile leaves to the site: an example of them, which renderings here use.
 ASKED = ROOT / "manifests" / "sites"
+# What a component's folder holds beside its chart.
+BESIDE = {"README.md", "component.yaml", "images", "patches", "releases.yaml", "tests", "tools", "umbrella"}
 
 
 def upstream() -> list[Component]:
@@ -33,6 +36,11 @@ def chart_folder(name: str) -> Path:
         if one.name == name:
             return tools.module_dir(one.chart["module"]) / one.chart["path"]
     return ROOT / "charts" / name
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a chart of ours without what its component's folder holds beside it."""
+    shutil.copytree(source, target, ignore=lambda folder, names: BESIDE & {*names} if folder == str(source) else ())
 
 
 def crd_files() -> dict[str, list[Path]]:

@@ -128,7 +128,7 @@ def refuse_blocked(summary: Summary) -> None:
         names = ", ".join(one.component for one in summary.blocked)
         raise TrainyardError(
             f"the upgrade from {summary.before} to {summary.after} is blocked by {names}",
-            hint="see components/ for what was assessed, and go by a version that was",
+            hint="see its component.yaml for what was assessed, and go by a version that was",
         )
     if summary.refused:
         names = "; ".join(f"{', '.join(change.refused)} of {change.object}" for change in summary.refused)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from trainyard.components import registry
-from trainyard.components.registry import FOLDER, RELEASES
+from trainyard.components.registry import FILE, FOLDER, RELEASES
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.versions import installs
@@ -87,7 +87,7 @@ def _verdict(name: str, entry: dict[str, Any]) -> Verdict:
     elif not entry.get("why"):
         problem = "it lacks its reason"
     if problem:
-        raise TrainyardError(problem, where=f"components/{name}.yaml, from {entry.get('from')} to {entry.get('to')}")
+        raise TrainyardError(problem, where=f"charts/{name}/{FILE}, from {entry.get('from')} to {entry.get('to')}")
     lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}
     return Verdict(name, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
 
@@ -104,7 +104,7 @@ def judge(component: str, before: str, after: str, known: dict[str, list[Verdict
         if within(before, one.before) and within(after, one.after):
             return Judgement(component, before, after, one.verdict, one.why, one.preconditions, one.steps)
     return Judgement(
-        component, before, after, "blocked", f"nobody has assessed this move; see components/{component}.yaml"
+        component, before, after, "blocked", f"nobody has assessed this move; see charts/{component}/{FILE}"
     )
 
 
@@ -112,7 +112,7 @@ def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
     """A judgement for each component of this tree, coming from an installed release of trainyard."""
     known, before, after = load(folder), releases(folder).get(release), installs(ROOT, versions().raw)
     if before is None:
-        why = f"nobody has assessed release {release}; see components/{RELEASES}"
+        why = f"nobody has assessed release {release}; see charts/{RELEASES}"
         return [Judgement("trainyard", release, after["trainyard"], "blocked", why)]
     moves = [judge(name, before[name], version, known) for name, version in after.items() if name in before]
     new = [name for name in after if name not in before]

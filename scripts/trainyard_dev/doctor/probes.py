@@ -84,11 +84,12 @@ class Machine:
         return sum(is_built(tool) for tool in tools), len(tools)
 
     def go_needed(self) -> str:
-        """The highest Go version that a go.mod under tools/ asks for."""
+        """The highest Go version that a go.mod of a tool set asks for."""
         from trainyard.paths import ROOT
+        from trainyard_dev import folders
 
         found = ["1.25"]
-        for path in (ROOT / "tools").glob("*/go.mod"):
+        for path in folders.each(ROOT, folders.TOOLS, "go.mod"):
             found += [line.split()[1] for line in path.read_text().splitlines() if line.startswith("go ")]
         return max(found, key=lambda text: tuple(int(part) for part in text.split(".") if part.isdigit()))
 

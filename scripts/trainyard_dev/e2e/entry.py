@@ -31,7 +31,7 @@ PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
 KFP_IMAGES = ("argoexec", "pipeline", "python-311")  # of components as kfp writes them
 DATA = "storage.bucket"
 KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
-STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")
+STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent")
 PIPELINE_CODE = (
     "scripts/trainyard/pipelines",
     "scripts/trainyard/observe",
@@ -43,9 +43,10 @@ PIPELINE_CODE = (
 RELEASE_CODE = (
     "scripts/trainyard/chart",
     "scripts/trainyard_agent",
-    "charts/patches",
+    "charts/*/patches",
+    "charts/*/umbrella",
     "charts/trainyard/templates",
-    "components",
+    "charts/*/component.yaml",
 )
 
 

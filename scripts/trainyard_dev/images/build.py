@@ -1,4 +1,4 @@
-"""Builds images from `images/<name>/Containerfile`; each is built once per content."""
+"""Builds images, each from the Containerfile of its folder; each is built once per content."""
 
 from __future__ import annotations
 

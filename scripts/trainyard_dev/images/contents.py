@@ -11,6 +11,7 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard_dev.engine import Engine
+from trainyard_dev.images import packages
 from trainyard_dev.versions import Image
 
 PAGE = "docs/images.md"
@@ -40,7 +41,7 @@ print(json.dumps(found))
 def of_pins(root: Path, image: str) -> dict[str, str]:
     """What requirements pin of frameworks and CUDA, of an image and of the one below it: title -> version."""
     below = yaml.safe_load((root / "versions.yaml").read_text())["images"].get(image, {}).get("parent", "")
-    path, found = root / "images" / image / "requirements.txt", of_pins(root, below) if below else {}
+    path, found = root / packages.file_of(root, image), of_pins(root, below) if below else {}
     if not path.exists():
         return found
     pins = dict(PIN.findall(path.read_text()))

@@ -1,6 +1,6 @@
 """Python packages of images: one list says which, `requirements.lock` their versions.
 
-`images/<name>/requirements.txt`, with hashes, is written from them by `trainyard versions wheels`.
+The `requirements.txt` of each, with hashes, is written from them by `trainyard versions wheels`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 from packaging.utils import canonicalize_name
+
+from trainyard_dev import folders
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -50,9 +52,9 @@ def locked(root: Path) -> dict[str, str]:
     return {canonicalize_name(name): found for name, found in _LOCKED.findall((root / "requirements.lock").read_text())}
 
 
-def file_of(image: str) -> str:
+def file_of(root: Path, image: str) -> str:
     """The file that an image's build installs."""
-    return f"images/{image}/requirements.txt"
+    return f"{folders.find(root, folders.IMAGES, image)}/requirements.txt"
 
 
 def trainers(root: Path) -> dict[str, dict[str, Any]]:

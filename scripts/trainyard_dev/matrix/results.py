@@ -11,7 +11,7 @@ from trainyard_dev import recorded
 
 FILE = "docs/support/matrix.json"
 # Group -> folder of its tests.
-GROUPS = {"policies": "tests/policies", "charts": "tests/chart", "scheduling": "tests/scheduling",
+GROUPS = {"policies": "tests/policies", "charts": "charts", "scheduling": "tests/scheduling",
           "pipelines": "tests/pipelines"}  # fmt: skip
 MAIN_JOB = "main job"  # of the end-to-end run, on a whole cluster of that version
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"

@@ -1,4 +1,4 @@
-"""When support of each pinned version ends: `support.yaml`, held against `versions.yaml`."""
+"""When support of each pinned version ends: `support.yaml` and entries of components, held against `versions.yaml`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from trainyard.components import registry
 from trainyard.errors import TrainyardError
 from trainyard_dev.versions import OWN_MODULES
 
@@ -79,7 +80,9 @@ def read(root: Path) -> Support:
                                   "source": raw["kubernetes"]["source"], **entry})
             for minor, entry in raw["kubernetes"]["minors"].items()
         }  # fmt: skip
-        lines = {name: _line(name, entry) for name, entry in raw["lines"].items()}
+        own = {one.pin: {key: str(text) for key, text in one.support.items()} for one in registry.load(root / "charts")}
+        entries = raw["lines"] | {name: entry for name, entry in own.items() if entry}
+        lines = {name: _line(name, entry) for name, entry in sorted(entries.items())}
         fixes = tuple(Fixes(one["kind"], one["within"], one["how"]) for one in raw["fixes"])
         return Support(datetime.date.fromisoformat(raw["gone-through"]), minors, lines, fixes)
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""A Python environment that runs the model server: the pins of images/server-sklearn, made once into the cache.
+"""A Python environment that runs the model server: the pins of the image server-sklearn, made once into the cache.
 
 `TRAINYARD_SERVER_PYTHON` names another Python, such as one that has PyTorch or TensorFlow, too.
 """
@@ -57,7 +57,7 @@ def lacks(module: str) -> str:
 
 
 def _pins() -> dict[str, str]:
-    text = (ROOT / packages.file_of(IMAGE)).read_text()
+    text = (ROOT / packages.file_of(ROOT, IMAGE)).read_text()
     return {name: version for name, (version, _) in packages.pins(text).items()}
 
 

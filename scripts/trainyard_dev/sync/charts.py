@@ -14,7 +14,8 @@ from trainyard_dev.sync.images import ADD, by_repository, repository
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UMBRELLA, installs
 
-RELEASES = "components/releases.yaml"
+RELEASES = f"charts/{registry.RELEASES}"
+PICTURE = "docs/architecture.svg"
 CHART = """\
 apiVersion: v2
 name: {name}
@@ -25,6 +26,7 @@ version: {version}
 appVersion: v{version}
 kubeVersion: "{kube}"
 """
+_BOXES = re.compile(r'(?:  <rect class="option" .*\n)+')
 _NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
 
 
@@ -37,7 +39,7 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
         return
     meta = tree.data(UMBRELLA)
     known = {one["name"] for one in meta["dependencies"]}
-    for entry in registry.load(tree.root / "components"):
+    for entry in registry.load(tree.root / "charts"):
         if entry.name == registry.UMBRELLA:
             continue
         version = raw["components"].get(entry.pin)
@@ -55,6 +57,18 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
             meta["dependencies"].append(part | {"condition": f"{entry.name}.enabled"})
             tree.note(UMBRELLA, f"depends on {entry.name}")
     tree.put(UMBRELLA, meta)
+
+
+def picture(tree: Tree) -> None:
+    """A box for each option, four in a row."""
+    if not tree.exists(PICTURE):
+        return
+    boxes = ""
+    for at, name in enumerate(one.name for one in registry.load(tree.root / "charts") if one.optional):
+        x, y = 346 + at % 4 * 178, 408 + at // 4 * 46
+        boxes += f'  <rect class="option" x="{x}" y="{y}" width="164" height="38" rx="6"/>'
+        boxes += f'<text class="part" x="{x + 14}" y="{y + 24}">{name}</text>\n'
+    tree.write(PICTURE, _BOXES.sub(boxes, tree.read(PICTURE)), "boxes of options")
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
@@ -151,7 +165,7 @@ def ceiling(tree: Tree) -> None:
 
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
-    """What this release installs, in `components/releases.yaml`."""
+    """What this release installs, in `charts/trainyard/releases.yaml`."""
     if not (tree.exists(RELEASES) and tree.exists(UMBRELLA)):
         return
     data = tree.data(RELEASES)

@@ -52,7 +52,7 @@ def sync(check: bool) -> None:
 @versions.command()
 @click.option("--all", "again", is_flag=True, help="Ask for every hash anew, and for what each package asks for.")
 def wheels(again: bool) -> None:
-    """Write the Python pins of images, with hashes: images/<image>/requirements.txt.
+    """Write the Python pins of images, with hashes: requirements.txt of each.
 
     They follow requirements.lock and images/requirements.yaml. What a package asks for and an image lacks is reported.
     """
@@ -92,6 +92,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     images.write(tree, raw)
     texts.prose(tree, raw)
     charts.components(tree, raw)
+    charts.picture(tree)
     charts.values(tree, raw)
     charts.meta(tree, raw, upstream or _upstream)
     charts.ceiling(tree)

@@ -147,10 +147,10 @@ def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:
         top = root / entry
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
             hidden = any(part.startswith((".", "__")) for part in file.relative_to(root).parts[:-1])
-            if file.is_file() and not hidden and (file.suffix in TEXT):
+            if file.is_file() and not hidden and file.suffix in TEXT and not file.match("charts/*/tests/*"):
                 yield file
 
 
 def is_reference(file: str, text: str) -> bool:
     """Whether a path is meant as an image: without a tag only YAML means one, which then lacks its tag."""
-    return ":" in text or (file.startswith(YAML_ONLY) and not file.startswith("charts"))
+    return ":" in text or (file.startswith(YAML_ONLY) and (not file.startswith("charts") or "/images/" in file))

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev import folders
 from trainyard_dev.bench import configurations, gate, registry, summary
 from trainyard_dev.images.packages import Finding
 from trainyard_dev.matrix import support
@@ -89,7 +90,7 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
         if found != version:
             what = f"{name} {version} is pinned, {found} is installed"
             yield "requirements.lock", what, "run the command by bin/trainyard"
-    for file in sorted((root / "images").glob("*/requirements.txt")):
+    for file in folders.each(root, folders.IMAGES, "requirements.txt"):
         for number, line in _lines(file):
             if not line.startswith("--hash") and not PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"

@@ -1,4 +1,4 @@
-"""Writer of `tools/<set>/go.mod` and go.sum: by Go itself, so that checksums come from where modules do."""
+"""Writer of go.mod and go.sum of tool sets: by Go itself, so that checksums come from where modules do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from trainyard.components import registry
 from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError
+from trainyard_dev import folders
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.tools import golang
 from trainyard_dev.versions import OWN_MODULES
@@ -21,10 +23,12 @@ Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty
 
 def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
     """Each set's go.mod requires the pinned version, go.sum holds what its packages need; a new set gets both."""
-    for stray in sorted({path.parent.name for path in tree.root.glob("tools/*/go.mod")} - raw["tools"].keys()):
-        tree.leave(f"tools/{stray}", "versions.yaml has no tool set of this name", "add it there or remove the folder")
+    for stray in (path.parent for path in folders.each(tree.root, folders.TOOLS, "go.mod")):
+        if stray.name not in raw["tools"]:
+            where = stray.relative_to(tree.root).as_posix()
+            tree.leave(where, "versions.yaml has no tool set of this name", "add it there or remove the folder")
     for name, spec in raw["tools"].items():
-        folder = f"tools/{spec.get('of', name)}"
+        folder = _folder(tree.root, spec.get("of", name))
         file = f"{folder}/go.mod"
         module, version = spec["module"], spec["version"]
         new = not tree.exists(file)
@@ -57,6 +61,15 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
             said = [line for line in error.output.splitlines() if line.strip()]
             reason = said[-1].strip() if said else f"code {error.returncode}"
             tree.leave(folder, reason.rstrip("."), "fix that, then run the same command again")
+
+
+def _folder(root: Path, name: str) -> str:
+    """Where a set lies; a new one in the folder of the component that has its name or its pin."""
+    found = folders.find(root, folders.TOOLS, name)
+    if (root / found).exists():
+        return found
+    owner = next((one.name for one in registry.load(root / "charts") if name in (one.name, one.pin)), "")
+    return f"charts/{owner}/{found}" if owner else found
 
 
 def _required(folder: Path, module: str, before: str, version: str) -> list[str]:

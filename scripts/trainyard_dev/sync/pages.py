@@ -24,7 +24,7 @@ FIGURES = "docs/benchmarks"
 MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
     "docs/values.md": (SCHEMA, lambda root: reference.render()),
     contract.DEFAULTS.relative_to(ROOT).as_posix(): (SCHEMA, lambda root: contract.text()),
-    component_page.PAGE: ("components", lambda root: component_page.render()),
+    component_page.PAGE: ("charts/trainyard/component.yaml", lambda root: component_page.render()),
     lint.PAGE: ("policies", lambda root: lint.render()),
     "docs/benchmarks.md": (FIGURES, lambda root: bench.render(summary.read(root / FIGURES))),
     kinds.PAGE: (packages.LIST, lambda root: kinds.render()),

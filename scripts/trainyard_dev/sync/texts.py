@@ -18,7 +18,7 @@ _PROJECT_VERSION = re.compile(r'^(version = ")([^"]+)(")$', re.M)
 _NUMBER = r"(\d+\.\d+\.\d+)"
 
 
-PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "manifests/gitops/**/*.yaml")
+PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "charts/*/README.md", "manifests/gitops/**/*.yaml")
 # A pin, the files that may repeat its version, and a pattern of a line in them, whose only group is the version.
 COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (

@@ -1,4 +1,4 @@
-"""Writes `images/<name>/requirements.txt`: what the list of images and `requirements.lock` say, with a hash of each.
+"""Writes `requirements.txt` of images: what the list of images and `requirements.lock` say, with a hash of each.
 
 pip chooses the file of a package as it does in the image, and tells its hash and what the package asks for.
 """
@@ -20,6 +20,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds.requirements import MARKERS, PYTHON
 from trainyard.shell import run
 from trainyard.training.wheels import tags
+from trainyard_dev import folders
 from trainyard_dev.images import packages
 
 
@@ -48,7 +49,7 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
         raise TrainyardError(f"{made.findings[0][1]}", where=packages.LIST, hint=made.findings[0][2])
     written, unmet = [], []
     for image, wanted in made.images.items():
-        path = root / packages.file_of(image)
+        path = root / packages.file_of(root, image)
         text = path.read_text() if path.exists() else f"# What {packages.LIST} says of {image}.\n"
         have = packages.pins(text)
         new = {n: v for n, v in wanted.pins.items() if again or n not in have or have[n][0] != v}
@@ -57,13 +58,13 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
         hashes = {name: found[name].hash if name in found else have[name][1] for name in wanted.pins}
         if {name: (version, hashes[name]) for name, version in wanted.pins.items()} != have:
             path.write_text(_text(text, wanted.pins, hashes))
-            written.append(packages.file_of(image))
+            written.append(packages.file_of(root, image))
     return written, unmet
 
 
 def outdated(root: Path) -> Iterator[packages.Finding]:
     """Files of images that pin something else than the list and the lock say, and what the list says in vain."""
-    files = {file.parent.name for file in (root / "images").glob("*/requirements.txt")}
+    files = {file.parent.name for file in folders.each(root, folders.IMAGES, "requirements.txt")}
     if not (root / packages.LIST).exists():
         if files:
             yield packages.LIST, "the file is missing", "list what the images hold"
@@ -71,17 +72,18 @@ def outdated(root: Path) -> Iterator[packages.Finding]:
     made = packages.wishes(root, packages.locked(root))
     yield from made.findings
     for image in sorted(files - made.images.keys()):
-        yield packages.file_of(image), f"{packages.LIST} does not name the image", "add it there"
+        yield packages.file_of(root, image), f"{packages.LIST} does not name the image", "add it there"
     for image, wanted in made.images.items():
         if wanted.pins and image not in files:
-            yield packages.file_of(image), "the file is missing", "run `bin/trainyard versions wheels`"
+            yield packages.file_of(root, image), "the file is missing", "run `bin/trainyard versions wheels`"
             continue
-        text = (root / packages.file_of(image)).read_text() if image in files else ""
+        file = packages.file_of(root, image)
+        text = (root / file).read_text() if image in files else ""
         have = {name: version for name, (version, _) in packages.pins(text).items()}
         for name in sorted(have.keys() | wanted.pins.keys()):
             held, due = have.get(name, "absent"), wanted.pins.get(name, "absent")
             if held != due:
-                yield packages.file_of(image), f"{name} is {held}, due is {due}", "run `bin/trainyard versions wheels`"
+                yield file, f"{name} is {held}, due is {due}", "run `bin/trainyard versions wheels`"
 
 
 def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:

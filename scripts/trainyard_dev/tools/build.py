@@ -1,4 +1,4 @@
-"""Builds the binaries of `tools/<set>/` once per pin and keeps them in the cache."""
+"""Builds the binaries of each folder `tools/<set>/` once per pin and keeps them in the cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import CommandError, run
-from trainyard_dev import patches
+from trainyard_dev import folders, patches
 from trainyard_dev.progress import Progress
 from trainyard_dev.tools import golang
 from trainyard_dev.versions import ToolSet, is_version, load
@@ -46,7 +46,7 @@ NETWORK_SIGNS = (
 
 def source_dir(tool: ToolSet) -> Path:
     """The folder that holds the set's go.mod."""
-    return ROOT / "tools" / (tool.of or tool.name)
+    return ROOT / folders.find(ROOT, folders.TOOLS, tool.of or tool.name)
 
 
 def pin(tool: ToolSet) -> str:
@@ -161,7 +161,7 @@ def _build(tool: ToolSet, target: Path) -> None:
     except CommandError as error:
         raise TrainyardError(
             f"building {tool.name} {tool.version} failed: {_reason(error)}",
-            where=f"tools/{tool.name}",
+            where=str(source_dir(tool).relative_to(ROOT)),
             hint=_hint(error),
         ) from None
     finally:

@@ -1,4 +1,4 @@
-"""The pages of docs/contributing: the tests that they name exist, and the files of a kind are those that name one."""
+"""The pages of docs/contributing: tests that they name exist, and files that name a kind or a component are listed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from trainyard_dev.sync import kinds
 from trainyard_dev.verify import classes
 
 PAGES = sorted((ROOT / "docs/contributing").glob("*.md"))
-TESTS = "\n".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
-KIND = (ROOT / "docs/contributing/add-a-kind.md").read_text()
+TESTS = "\n".join(file.read_text() for top in ("charts", "tests") for file in (ROOT / top).rglob("test_*.py"))
+KIND, COMPONENT = ((ROOT / f"docs/contributing/add-a-{what}.md").read_text() for what in ("kind", "component"))
+HEADING = "## Files, and what fails without them"
 MOST_FILES = 8  # 9 with a builder and an example of its own
 # Files that name Paddle and no kind of job: this test and its page, ids of a release, another operator's examples.
 OTHERS = (
@@ -32,12 +33,12 @@ def test_tests_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_ends_in_its_files(page: Path) -> None:
-    assert "\n## Files, and what fails without them\n" in page.read_text()
+    assert f"\n{HEADING}\n" in page.read_text()
 
 
 def test_a_kind_is_the_files_of_its_page() -> None:
     """PaddleJob came by the steps of the page, whose first column names what is written by hand."""
-    listed = set(re.findall(r"^\| `(\S+)`", KIND.partition("## Files, and what fails without them")[2], re.M))
+    listed = set(re.findall(r"^\| `(\S+)`", KIND.partition(HEADING)[2], re.M))
     generated = classes.entries(classes.read(ROOT))
     found = {
         name.replace("paddle", "<x>")
@@ -46,3 +47,19 @@ def test_a_kind_is_the_files_of_its_page() -> None:
     }
     assert found - {*kinds.WRITTEN, *OTHERS} == listed
     assert len(listed) <= MOST_FILES
+
+
+def test_a_component_is_named_in_no_file_that_its_page_forgets() -> None:
+    """metrics-server came by the steps of the page; its folder is its own, and tests may name it."""
+    table, _, written = COMPONENT.partition(HEADING)[2].partition("\nOne with an image")
+    paths = [re.findall(r"`([^`]+)`", row) for row in re.findall(r"^\| (`.+?) \|", table, re.M)]
+    assert sum(map(len, paths)) <= 9
+    known = set(re.findall(r"`([^`\s]+)`", table + written))
+    folders = ("charts", "images", "manifests", "policies", "scripts/trainyard", "scripts/trainyard_agent")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.*") if file.suffix != ".md"]
+    naming = [
+        file for file in [*files, *ROOT.glob("*.yaml")] if file.is_file() and b"metrics-server" in file.read_bytes()
+    ]
+    names = {file.relative_to(ROOT).as_posix() for file in naming if "__pycache__" not in file.parts}
+    forgotten = {name for name in names if not re.match(r"charts/(metrics-server|[^/]+/tests)/", name)} - known
+    assert not forgotten

@@ -16,7 +16,7 @@ from trainyard_dev.cli import trainyard
 from trainyard_dev.e2e import selection
 
 TOPS = (
-    ".ci/", ".github/", "bin/", "charts/", "components/", "docs/", "examples/", "images/", "manifests/", "pipelines/",
+    ".ci/", ".github/", "bin/", "charts/", "docs/", "examples/", "images/", "manifests/", "pipelines/",
     "policies/", "scripts/", "tests/", "tools/",
 )  # fmt: skip
 FILES = [file.relative_to(ROOT).as_posix() for top in TOPS for file in (ROOT / top).rglob("*")]
@@ -121,13 +121,13 @@ def test_every_page_is_linked_from_another() -> None:
         for target, _ in links(text)
         if target and not target.startswith("http")
     }
-    for document in (ROOT / "docs").rglob("*.md"):
+    for document in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("charts/*/README.md")]:
         assert document in linked, document.name
 
 
 def test_every_page_begins_with_what_its_reader_can_do() -> None:
-    for folder in ("docs", "docs/contributing"):
-        for page in (ROOT / folder).glob("*.md"):
+    for folder in ("docs", "docs/contributing", "charts/*"):
+        for page in ROOT.glob(f"{folder}/*.md"):
             assert re.match(r"# .+\n\nAfter this page you (can|know) ", page.read_text()), page.name
 
 

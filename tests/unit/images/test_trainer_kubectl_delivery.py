@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "images/kubectl-delivery/deliver.sh"
+SCRIPT = Path(__file__).parents[3] / "charts/training-operator/images/kubectl-delivery/deliver.sh"
 
 
 @pytest.fixture

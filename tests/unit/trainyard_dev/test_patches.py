@@ -37,11 +37,11 @@ def chart(tmp_path: Path) -> Path:
 
 def applied(chart: Path, *texts: str) -> str:
     """The template after these patches of the part `demo`."""
-    folder = chart.parent / "patches"
-    (folder / "demo").mkdir(parents=True)
+    folder = chart.parent / "demo" / "patches"
+    folder.mkdir(parents=True)
     for number, text in enumerate(texts, 1):
-        (folder / "demo" / f"{number:02}-x.patch").write_text(text)
-    patches.apply_all(folder / "demo", chart)
+        (folder / f"{number:02}-x.patch").write_text(text)
+    patches.apply_all(folder, chart)
     return (chart / "templates/a.yaml").read_text()
 
 
@@ -72,10 +72,10 @@ def test_a_chart_that_changed_stops_it(chart: Path, text: str, times: int) -> No
     with pytest.raises(TrainyardError) as caught:
         applied(chart, PATCH)
     assert str(caught.value) == (
-        "charts/patches/demo/01-x.patch: the demo chart changed: the lines that it changes in templates/a.yaml "
+        "charts/demo/patches/01-x.patch: the demo chart changed: the lines that it changes in templates/a.yaml "
         f"(upstream's line 1) are there {times} times. "
         'see whether "It is needed" is still needed, then make the patch anew '
-        "(charts/patches/README.md)."
+        "(charts/README.md)."
     )
 
 
@@ -98,4 +98,4 @@ def test_a_file_that_is_gone_stops_it(chart: Path) -> None:
 def test_what_is_no_patch(chart: Path, patch: str, line: int, what: str) -> None:
     with pytest.raises(TrainyardError) as caught:
         applied(chart, patch)
-    assert str(caught.value).startswith(f"charts/patches/demo/01-x.patch, line {line}: {what}. make it anew")
+    assert str(caught.value).startswith(f"charts/demo/patches/01-x.patch, line {line}: {what}. make it anew")

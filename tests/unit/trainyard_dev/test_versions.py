@@ -12,6 +12,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
 from trainyard_dev import versions
 from trainyard_dev.tools import build
+from trainyard_dev.tools.build import source_dir
 from trainyard_dev.tools.cli import PURPOSES
 from trainyard_dev.versions import is_version, load, read, resolved
 
@@ -28,7 +29,7 @@ def test_image_by_name() -> None:
 
 def test_every_tool_set_has_a_folder_and_a_known_purpose() -> None:
     for name, tool in load().tools.items():
-        assert (ROOT / "tools" / (tool.of or name) / "go.mod").exists(), name
+        assert (source_dir(tool) / "go.mod").exists(), name
         assert tool.purpose in PURPOSES
         assert tool.packages
 

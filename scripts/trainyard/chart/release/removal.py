@@ -22,7 +22,7 @@ JOBS = (
     *(resource for one in all_components() for resource in one.removal.get("purges") or ()),
     *(kind.resource for kind in registry.with_gang()),
 )
-# A volume of the provisioner keeps here what is to become of its files; see tools/nfs-provisioner.
+# A volume of the provisioner keeps here what is to become of its files; see charts/nfs/tools/nfs-provisioner.
 ON_DELETE = "trainyard.io/nfs-on-delete"
 
 

@@ -56,7 +56,7 @@ def logs(
     known = _below(store, f"{root}/{run}")
     found = names.pods(run, known)
     if not found:
-        hint = "logs go after a while (docs/logs.md); `trainyard runs list` shows the runs that are there"
+        hint = "logs go after a while (charts/logs/README.md); `trainyard runs list` shows the runs that are there"
         raise NoLogError(f"nothing of {run} is kept in s3://{root}/", hint=hint)
     if step:
         wanted = names.chosen(run, found, step)

@@ -111,7 +111,7 @@ def installed(context: Context) -> None:
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         with monitoring.prometheus(context) as port:
-            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu, monitoring.LOGIN))
+            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu, "login"))
             figures["lines_kept"] = monitoring.number(port, SENT)
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):

@@ -27,7 +27,7 @@ HEAD, LATE = "turn-head", "turn-late"
 
 
 @check("gang.refused", title="a gang larger than the cluster holds zero GPUs", main=True, shares={GPUS},
-       inputs=("charts/trainyard/templates",))  # fmt: skip
+       inputs=("charts/trainyard/templates", "charts/volcano"))  # fmt: skip
 def refused(context: Context, figures: Figures) -> None:
     """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
     capacity = sum(_allocatable(context).values())
@@ -77,7 +77,8 @@ def _allocatable(context: Context) -> dict[str, int]:
 
 
 @check("queues.strict", title="queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first",
-       locks={GPUS}, shares={UPGRADES}, inputs=("charts/trainyard/templates", "scripts/trainyard_agent"))  # fmt: skip
+       locks={GPUS}, shares={UPGRADES},
+       inputs=("charts/trainyard/templates", "charts/volcano", "scripts/trainyard_agent"))  # fmt: skip
 def strict(context: Context, figures: Figures) -> None:
     """By default the small pod behind starts; after an upgrade to StrictFIFO it waits for the first."""
     most = max(context.gpus.values())

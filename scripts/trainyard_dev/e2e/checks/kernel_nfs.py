@@ -19,7 +19,7 @@ MARK = "written by the server"
 
 
 @check("storage.kernel-nfs", title="a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks",
-       inputs=("charts/nfs", "images/nfs-server"))  # fmt: skip
+       inputs=("charts/nfs",))  # fmt: skip
 def kernel_nfs(context: Context, figures: Figures) -> None:
     """Boots the guest against a port-forward to the server's pod and judges what it saw."""
     possible(not (lacking := machine.missing()), lacking)

@@ -33,7 +33,7 @@ SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-me
 
 
 @check(*TITLES, rank=WAITS, locks={PEOPLE}, shares={UPGRADES}, images=("dex", "pipeline"), long=True, login=True,
-       inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
+       inputs=("charts/login", "scripts/trainyard/login",
                "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
                "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py"))  # fmt: skip
 def member(context: Context) -> None:

@@ -33,7 +33,7 @@ WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {paus
 
 
 @check(*IDS, locks={ALONE, APART}, images=("otel-collector",), long=True,
-       inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")
+       inputs=("charts/logs", "scripts/trainyard/training/kept", "scripts/trainyard_agent")
 )  # fmt: skip
 def kept(context: Context) -> None:
     """On, with a job that is deleted, and jobs that write while parts are down; off again."""

@@ -27,8 +27,12 @@ TITLE = "monitoring, switched on, asks every endpoint of the platform and each i
 OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
-METRICS_SERVER, LOGIN = "metrics-server", "login"  # options of their own, asked as well
-SWITCH = ",".join((options.ON, f"{METRICS_SERVER}.enabled=true", *switched(LOGIN)))
+# Further options that are asked.
+MORE = tuple(
+    one.name for one in components.all_components() if one.optional and one.metrics and one.name not in options.ALL
+)
+SWITCH = ",".join((options.ON, *switched(*MORE)))
+IMAGES = (*options.IMAGES, *(image for name in MORE for image in components.find(name).images))
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
 # One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.
 SERIES = {
@@ -48,8 +52,8 @@ PATIENCE_S, POLL_S = 180.0, 3.0
 
 
 @check(*IDS, rank=TRAINS, locks={MONITORING, SERVING, PEOPLE}, shares={UPGRADES},
-       images=(*options.IMAGES, "metrics-server", "dex"),
-       inputs=("charts/monitoring", "charts/logs", "components", "scripts/trainyard_agent"))  # fmt: skip
+       images=IMAGES,
+       inputs=("charts/monitoring", "charts/logs", "charts/*/component.yaml", "scripts/trainyard_agent"))  # fmt: skip
 def targets(context: Context) -> None:
     """On, every target up and full of series, rules without an error, and what that costs; off, and what is left."""
     recorder = context.recorder
@@ -59,7 +63,7 @@ def targets(context: Context) -> None:
             figures["seconds"] = on.enter_context(changed(context, SWITCH))
             brought, began, since = options.objects(context), costs.look(context), time.monotonic()
             with prometheus(context) as port:
-                asked = due(context.gpu, METRICS_SERVER, LOGIN)
+                asked = due(context.gpu, *MORE)
                 figures["targets"] = all_up(port, asked)
                 counted = (name for job, name in SERIES.items() if job in asked)
                 figures["series"] = {name: number(port, f"count({name})") for name in counted}

@@ -107,7 +107,12 @@ def cpu_pods_off(context: Context, figures: Figures) -> None:
     require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
 
 
-@check("gpu.xid", title="Xid 79 takes one GPU out of the node's offer", locks={GPUS}, inputs=("tools/device-plugin",))
+@check(
+    "gpu.xid",
+    title="Xid 79 takes one GPU out of the node's offer",
+    locks={GPUS},
+    inputs=("charts/nvidia-device-plugin",),
+)
 def xid(context: Context, figures: Figures) -> None:
     """A GPU that reports Xid 79 is offered no more; after repair and a restart of the plugin it is back."""
     possible(context.gpu == "mock", "a fault can only be injected into mock GPUs")

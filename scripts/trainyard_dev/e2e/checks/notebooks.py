@@ -67,7 +67,7 @@ print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexd
 
 @check(*TITLES, each=True, rank=WAITS, needs=(DATA,), locks={PEOPLE, SERVING, APART}, shares={UPGRADES}, images=IMAGES,
        long=True, login=True,
-       inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
+       inputs=("charts/notebooks", "images/notebook", "scripts/trainyard/login/hub.py",
                "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
                "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py",
                "scripts/trainyard_dev/e2e/sites/notebook_page.py", "scripts/trainyard_dev/e2e/sites/notebooks.py")
@@ -197,7 +197,7 @@ def _token(desk: Desk) -> str:
 def _off(context: Context, figures: dict[str, Any]) -> None:
     """What is left when the option is off. Raises CheckError."""
     kubectl = context.kubectl
-    # As docs/notebooks.md says: the engineer who switches it off ends notebooks that still run.
+    # As charts/notebooks/README.md says: the engineer who switches it off ends notebooks that still run.
     kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true", "--wait=false")
     wait = patience(120, 3)
     while True:

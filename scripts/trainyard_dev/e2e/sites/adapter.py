@@ -1,4 +1,4 @@
-"""prometheus-adapter beside the release, as a site installs it, with the rules of docs/serving-models.md."""
+"""prometheus-adapter beside the release, as a site installs it, with the rules of charts/serving/README.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE
 
 NAME, API = "prometheus-adapter", "v1beta1.custom.metrics.k8s.io"
-DOC = ROOT / "docs" / "serving-models.md"
+DOC = ROOT / "charts/serving/README.md"
 READY_S = 300.0  # also on a machine that does much else
 PORT = 6443
 LABELS = {"app": NAME}

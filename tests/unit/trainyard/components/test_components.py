@@ -34,7 +34,12 @@ def test_what_it_names_is_there(entry: registry.Component) -> None:
     assert entry.chart.get("module", "volcano") in raw["tools"]
     assert entry.is_ours == (ROOT / "charts" / entry.name / "templates").is_dir()
     assert set(entry.placement.values()) <= {"gpu", "every"}
-    assert {check for verdict in entry.upgrades for check in verdict["tested"]} <= set(all_ids())
+    assert {check for verdict in entry.upgrades for check in verdict.get("tested", ())} <= set(all_ids())
+
+
+def test_no_file_in_the_umbrella_s_templates_is_that_of_two() -> None:
+    files = [*(CHART / "templates").iterdir(), *CHART.parent.glob("*/umbrella/*")]
+    assert len({file.name for file in files}) == len(files)
 
 
 def test_every_image_of_the_installation_belongs_to_an_entry() -> None:
@@ -74,7 +79,8 @@ def test_a_purge_ends_workflows_before_the_jobs_that_they_would_submit_again() -
     ],
 )
 def test_an_entry_that_nothing_understands_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "x.yaml").write_text(text)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / registry.FILE).write_text(text)
     with pytest.raises(TrainyardError, match=said) as caught:
         registry.load(tmp_path)
-    assert caught.value.where == "components/x.yaml"
+    assert caught.value.where == "charts/x/component.yaml"

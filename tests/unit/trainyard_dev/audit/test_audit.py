@@ -169,12 +169,12 @@ def test_all_pins_sets_and_images_are_asked_about(tmp_path: Path, monkeypatch: p
     files, left = cli.held(load(), tmp_path)
     assert f"requirements.txt:{ROOT / 'requirements.lock'}" in files
     assert f"requirements.txt:{ROOT / 'images/platform/requirements.txt'}" in files
-    assert f"go.mod:{ROOT / 'tools/argo/go.mod'}" in files
+    assert f"go.mod:{ROOT / 'charts/argo/tools/argo/go.mod'}" in files
     assert [file for file in files if ":" not in file] == [
         str(build.bin_dir(load().tools["helm"]) / "helm"), str(tmp_path / "platform.cdx.json")
     ]  # fmt: skip
     assert json.loads((tmp_path / "platform.cdx.json").read_text())["components"] == entry
-    assert "what tools/argo compiles: it is not built here" in left
+    assert "what charts/argo/tools/argo compiles: it is not built here" in left
     assert "what the image minio holds: it is not built here" in left
 
 
@@ -216,5 +216,5 @@ def test_packages_of_images_grow_old(monkeypatch: pytest.MonkeyPatch, day: str, 
 def test_our_own_files_can_be_read_and_name_what_is_there() -> None:
     for one in tomllib.loads((cli.ASSETS / "osv-scanner.toml").read_text())["IgnoredVulns"]:
         assert one["ignoreUntil"] and one["reason"].strip()
-        for path in re.findall(r"\b(?:tools|tests)/[\w./-]+\.(?:patch|py)", one["reason"]):
+        for path in re.findall(r"\b(?:charts|tools|tests)/[\w./-]+\.(?:patch|py)", one["reason"]):
             assert (ROOT / path).is_file(), f"{one['id']}: {path}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.components import registry
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import previous, verdicts
@@ -20,6 +21,11 @@ upgrades:
   - {from: "1.0", to: ">=1.1 <2.0", verdict: safe, why: tried}
   - {from: "<1.0", to: ">=1.0", verdict: steps, why: renamed, steps: [do this], preconditions: [that]}
 """
+
+
+def entry(folder: Path, name: str, text: str) -> None:
+    (folder / name).mkdir()
+    (folder / name / registry.FILE).write_text(text)
 
 
 @pytest.mark.parametrize(
@@ -45,14 +51,14 @@ def test_a_range_that_can_t_be_read_is_named() -> None:
 
 
 def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
-    (tmp_path / "volcano.yaml").write_text(ENTRY)
+    entry(tmp_path, "volcano", ENTRY)
     known = verdicts.load(tmp_path)
     assert verdicts.judge("volcano", "1.0", "1.5", known).verdict == "safe"
     assert verdicts.judge("volcano", "0.9", "1.5", known).steps == ("do this",)
     for component, before, after in (("volcano", "1.0", "2.0"), ("volcano", "1.5", "1.0"), ("minio", "1", "1")):
         judged = verdicts.judge(component, before, after, known)
         assert judged.verdict == "blocked"
-        assert f"components/{component}.yaml" in judged.why
+        assert f"charts/{component}/component.yaml" in judged.why
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,7 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, error: str) -> None:
-    (tmp_path / "a.yaml").write_text(f"about: a\nupgrades: [{{from: '1', to: '2', why: x, {wrong}}}]\n")
+    entry(tmp_path, "a", f"about: a\nupgrades: [{{from: '1', to: '2', why: x, {wrong}}}]\n")
     with pytest.raises(TrainyardError, match=re.escape(error)):
         verdicts.load(tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard_dev.sync import charts, invariants, modules, pages
 from trainyard_dev.sync import cli as sync
-from trainyard_dev.sync import invariants, modules, pages
 from trainyard_dev.sync.tree import Difference
 
 Program = Callable[[str, str], Path]
@@ -79,7 +80,7 @@ COPIES = [
      "# Argo's own\nversion: 3.8.0\nappVersion: v3.8.0\n"),
     ("charts/minio/Chart.yaml", "version: 0.2.0\nappVersion: 0.0.9\n", "version: 0.3.0\nappVersion: 0.1.0\n"),
     ("charts/nfs/Chart.yaml", 'version: 0.2.0\nappVersion: "4.3"\n', 'version: 0.3.0\nappVersion: "4.3"\n'),
-    ("components/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
+    ("charts/trainyard/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
      "releases:\n  0.2.0:\n    trainyard: 0.2.0\n  0.3.0:\n    trainyard: 0.3.0\n    volcano: 1.15.0\n    argo: 3.8.0\n"
      "    minio: 0.1.0\n    nvidia-device-plugin: 0.18.0\n    nfs: '4.3'\n"),
 ]  # fmt: skip
@@ -90,6 +91,7 @@ LEFT = [
     "manifests/jobs/a.yaml:1: the image ghcr.io/no/x:1 is not in versions.yaml. "
     "add it to versions.yaml under images, or use one from there.",
 ]
+RELEASES, SET = "charts/trainyard/releases.yaml", "charts/volcano/tools/volcano"
 GO_MOD = "module m\n\nrequire volcano.sh/volcano v1.15.0\n"
 
 
@@ -100,8 +102,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(pages, "write", lambda tree: None)
     files = {
         "versions.yaml": VERSIONS,
-        "tools/volcano/go.mod": GO_MOD,
-        "tools/volcano/go.sum": "volcano.sh/volcano v1.15.0 h1:x\n",
+        f"{SET}/go.mod": GO_MOD,
+        f"{SET}/go.sum": "volcano.sh/volcano v1.15.0 h1:x\n",
         "tools/own/go.mod": "module trainyard.io/tools/own\n",
     }
     for name, text in [*files.items(), *((name, before) for name, before, _ in COPIES)]:
@@ -129,11 +131,11 @@ def test_a_second_time_nothing_is_left_to_write(tree: Path) -> None:
 
 def test_a_component_that_a_release_lacks_is_added_to_it(tree: Path) -> None:
     written(tree)
-    file = tree / "components/releases.yaml"
+    file = tree / RELEASES
     whole = file.read_text()
     for broken in (whole.replace("    argo: 3.8.0\n", ""), whole.replace("argo: 3.8.0", "argo: 3.7.2")):
         file.write_text(broken + "  0.4.0:\n    trainyard: 0.4.0\n")
-        assert written(tree).changed == {"components/releases.yaml": ["argo 3.8.0"]}
+        assert written(tree).changed == {RELEASES: ["argo 3.8.0"]}
         found = yaml.safe_load(file.read_text())["releases"]
         assert found == yaml.safe_load(whole)["releases"] | {"0.4.0": {"trainyard": "0.4.0"}}
 
@@ -177,8 +179,8 @@ def calls(tree: Path, tmp_path: Path, program: Program) -> Callable[..., list[st
     """What is asked of Go for a set whose go.mod has an earlier version, and whose upstream's replacements moved."""
     (tmp_path / "v1.14.1.mod").write_text(OLD)
     (tmp_path / "v1.15.0.mod").write_text(NEW)
-    (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
-    (tree / "tools/volcano/go.sum").write_text("old\n")
+    (tree / f"{SET}/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
+    (tree / f"{SET}/go.sum").write_text("old\n")
 
     def made(error: str = "") -> list[str]:
         program("go", GO % {"mods": tmp_path, "error": error})
@@ -194,21 +196,19 @@ def test_go_writes_its_own_files(calls: Callable[..., list[str]], tree: Path) ->
         "-dropreplace=gone",
         "volcano list -deps -tags  volcano.sh/volcano/cmd/s",
     ]
-    assert (tree / "tools/volcano/go.sum").read_text() == "volcano.sh/volcano v1.15.0 h1:new\n"
+    assert (tree / f"{SET}/go.sum").read_text() == "volcano.sh/volcano v1.15.0 h1:new\n"
 
 
 def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], tree: Path) -> None:
-    (tree / "tools/volcano/main.go").write_text("package main\n")
+    (tree / f"{SET}/main.go").write_text("package main\n")
     assert calls()[-1] == "volcano mod tidy"
 
 
 def test_a_version_that_nobody_has_is_reported_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
     calls(error="dial tcp: no such host")
     made = written(tree)
-    assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again." in map(
-        str, made.left
-    )
-    assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
+    assert f"{SET}: go: dial tcp: no such host. fix that, then run the same command again." in map(str, made.left)
+    assert (tree / f"{SET}/go.sum").read_text() == "old\n"
 
 
 def test_a_version_that_is_known_by_name_only_is_told(
@@ -216,16 +216,16 @@ def test_a_version_that_is_known_by_name_only_is_told(
 ) -> None:
     program("go", """echo '{"Version": "v1.15.0"}'""")
     made = written(tree)
-    said = "tools/volcano/go.mod: volcano.sh/volcano v1.14.1 can't be had as a module. name another version"
+    said = f"{SET}/go.mod: volcano.sh/volcano v1.14.1 can't be had as a module. name another version"
     assert any(str(line).startswith(said) for line in made.left), made.left
-    assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
+    assert (tree / f"{SET}/go.sum").read_text() == "old\n"
 
 
 def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., list[str]], tree: Path) -> None:
     calls()
-    (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
-    taken = "tools/volcano/go.mod: upstream takes d from a folder of its own. look which release that is."
-    assert sorted(map(str, written(tree).left)) == [*LEFT, taken]
+    (tree / f"{SET}/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
+    taken = f"{SET}/go.mod: upstream takes d from a folder of its own. look which release that is."
+    assert sorted(map(str, written(tree).left)) == sorted([*LEFT, taken])
 
 
 def test_kubernetes_libraries_are_published_under_their_own_numbers(tmp_path: Path, program: Program) -> None:
@@ -259,18 +259,23 @@ def test_kubernetes_libraries_are_required_so_that_other_sets_share_what_is_comp
 
 def test_a_new_component_gets_its_chart_its_place_and_its_release(tree: Path) -> None:
     written(tree)
-    (tree / "components/argo.yaml").write_text("about: Argo.\n")
-    (tree / "components/meter.yaml").write_text("about: It counts.\noptional: true\n")
+    for name, text in (("argo", "about: Argo.\n"), ("meter", "about: It counts.\noptional: true\n")):
+        (tree / "charts" / name).mkdir(exist_ok=True)
+        (tree / "charts" / name / "component.yaml").write_text(text)
+    picture = tree / "docs/architecture.svg"
+    picture.write_text('<svg>\n  <rect class="option" x="1"/>\n</svg>\n')
     versions = tree / "versions.yaml"
     versions.write_text(versions.read_text().replace("components: {", "components: {meter: 2.1.0, "))
     umbrella = tree / "charts/trainyard/Chart.yaml"
     umbrella.write_text("kubeVersion: '>=1.32.0-0'\n" + umbrella.read_text())
     made = written(tree)
     assert sorted(map(str, made.left)) == LEFT
-    assert set(made.changed) == {"charts/meter/Chart.yaml", "charts/trainyard/Chart.yaml", "components/releases.yaml"}
+    assert set(made.changed) == {"charts/meter/Chart.yaml", "charts/trainyard/Chart.yaml", RELEASES, charts.PICTURE}
     chart = yaml.safe_load((tree / "charts/meter/Chart.yaml").read_text())
     assert (chart["description"], chart["version"], chart["appVersion"]) == ("It counts.", "2.1.0", "v2.1.0")
     listed = yaml.safe_load(umbrella.read_text())["dependencies"]
     assert listed[-1] == {"name": "meter", "version": "2.1.0", "condition": "meter.enabled"}
-    assert yaml.safe_load((tree / "components/releases.yaml").read_text())["releases"]["0.3.0"]["meter"] == "2.1.0"
+    assert yaml.safe_load((tree / RELEASES).read_text())["releases"]["0.3.0"]["meter"] == "2.1.0"
+    assert re.findall('x="(.+?)".+>(.+)</text>', picture.read_text()) == [("346", "meter")]
+    assert modules._folder(tree, "meter") == "charts/meter/tools/meter"
     assert written(tree).changed == {}

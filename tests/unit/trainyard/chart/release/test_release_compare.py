@@ -105,7 +105,7 @@ def test_the_table_has_all_of_it(found: summary.Summary) -> None:
 
 def test_a_blocked_component_refuses(found: summary.Summary) -> None:
     found.components.append(Judgement("minio", "1", "2", "blocked", "nobody knows"))
-    with pytest.raises(TrainyardError, match=r"from 0.1.0 to 0.2.0 is blocked by minio\. see components/"):
+    with pytest.raises(TrainyardError, match=r"from 0.1.0 to 0.2.0 is blocked by minio\. see its component\.yaml"):
         summary.refuse_blocked(found)
 
 
