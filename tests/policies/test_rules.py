@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,7 +78,7 @@ def test_schema_and_values_name_every_rule() -> None:
     for option in sorted({option_of(rule) for rule in rules()}):
         folder = ROOT / "charts" / option if option else parts.UMBRELLA
         values = yaml.safe_load((folder / "values.yaml").read_text())
-        schema = (json.loads((folder / "values.schema.json").read_text()) if option else source())["properties"]
+        schema = source(option)["properties"]
         modes = schema["modes"] if option else schema["policies"]["properties"]["modes"]
         own = [rule for rule in rules() if option_of(rule) == option]
         seen += own

@@ -10,7 +10,7 @@ from found import SYSTEM, one, plan_of, published
 from team_values import SPEECH, VISION, values
 
 from rendering import Objects, Rendering
-from trainyard.chart import helm
+from trainyard.chart import helm, values_schema
 from trainyard.kinds import registry
 from trainyard.paths import CHART, ROOT
 from trainyard_dev.chart import package
@@ -118,7 +118,7 @@ def test_a_teams_key_replaces_the_default_and_the_rest_stays(objects: Objects) -
 
 def test_every_block_of_a_team_is_merged_or_replaced_on_purpose(render: Rendering) -> None:
     """In a block that the schema marks x-merge, a team that names one key keeps the others of the defaults."""
-    schema, contract = (yaml.safe_load((CHART / name).read_text()) for name in ("values.schema.yaml", "values.yaml"))
+    schema, contract = values_schema.read(), yaml.safe_load((CHART / "values.yaml").read_text())
     for part in ("global", "contract"):
         schema, contract = schema["properties"][part], contract[part]
     keys = schema["properties"]["teams"]["items"]["properties"]

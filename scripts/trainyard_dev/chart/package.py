@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from trainyard import components
-from trainyard.chart import helm
+from trainyard.chart import helm, values_schema
 from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
 from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError
@@ -50,7 +50,9 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     meta = yaml.safe_load((chart / "Chart.yaml").read_text())
     versions: dict[str, str] = {}
     for name in parts.own():
-        parts.copy(parts.chart_folder(name), chart / "charts" / name)
+        target = chart / "charts" / name
+        parts.copy(parts.chart_folder(name), target)
+        _write_schema(target, schema.source(name))
     for name, files in parts.crd_files().items():
         crds = chart / "charts" / name / "crds"
         crds.mkdir()
@@ -95,10 +97,14 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (for_monitoring / "endpoints.json").write_text(json.dumps(components.endpoints(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")
-    (chart / schema.SOURCE.name).unlink()
-    allowed = renamed.allow(schema.source())
-    (chart / "values.schema.json").write_text(json.dumps(schema.complete(allowed, kept), indent=1))
+    _write_schema(chart, schema.complete(renamed.allow(schema.source()), kept))
     return chart
+
+
+def _write_schema(chart: Path, whole: values_schema.Schema) -> None:
+    """Puts a chart's schema where Helm looks for it, in place of the file that it comes from."""
+    (chart / values_schema.FILE).unlink()
+    (chart / "values.schema.json").write_text(json.dumps(whole, indent=1))
 
 
 def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:

@@ -82,7 +82,7 @@ def sources() -> tuple[dict[str, Any], dict[str, Any]]:
     defaults = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())
     schema = _resolved(schema, schema.get("definitions", {}))
     for name in parts.own():
-        own = json.loads((parts.chart_folder(name) / "values.schema.json").read_text())
+        own = source(name)
         own = _resolved(own, own.get("definitions", {}))
         own["properties"].pop("global", None)
         meaning = schema["properties"].get(name, {}).get("description", "")

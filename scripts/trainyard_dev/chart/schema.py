@@ -6,12 +6,11 @@ So that a misspelt one is refused by name.
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
-import yaml
-
 from trainyard import components
+from trainyard.chart import values_schema
+from trainyard.chart.values_schema import Schema
 from trainyard.paths import ROOT
 from trainyard.policy.rules import rules
 from trainyard_dev.chart import parts
@@ -20,17 +19,20 @@ from trainyard_dev.images import packages
 # Keys whose content is the user's: maps from name to anything.
 FREE = {"config", "labels", "annotations"}
 MODES = ["enforce", "warn", "audit", "off"]
-SOURCE = parts.UMBRELLA / "values.schema.yaml"
 
 
-def source() -> dict[str, Any]:
-    """The umbrella's schema as it is written, with a mode for each rule and a key for the image of each trainer.
+def source(option: str = "") -> Schema:
+    """The schema of the umbrella, or of an option's chart, with a mode for each rule that comes with it.
 
-    What two places of it share is there twice.
+    The umbrella's has a key for the image of each trainer, too.
     """
-    written: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(SOURCE.read_text())))
-    modes = {rule.name: {"description": rule.about, "enum": MODES} for rule in rules() if not rule.option}
-    written["properties"]["policies"]["properties"]["modes"] |= {"required": [*modes], "properties": modes}
+    written = values_schema.read(parts.chart_folder(option) if option else parts.UMBRELLA)
+    above = written if option else written["properties"]["policies"]
+    modes = {rule.name: {"description": rule.about, "enum": MODES} for rule in rules() if rule.option == option}
+    if modes:
+        above["properties"]["modes"] |= {"required": [*modes], "properties": modes}
+    if option:
+        return written
     contract = written["properties"]["global"]["properties"]["contract"]["properties"]
     images, with_cuda = contract["images"]["properties"], contract["cudaImages"].setdefault("properties", {})
     listed = packages.trainers(ROOT)

@@ -14,7 +14,7 @@ from trainyard_dev.sync.tree import Tree
 PAGE = "docs/kinds.md"
 EXAMPLE = "manifests/jobs/pytorchjob.yaml"  # of which others are made
 VALUES = "charts/trainyard/values.yaml"
-OPERATOR = ("charts/training-operator/values.yaml", "charts/training-operator/values.schema.json")
+OPERATOR = ("charts/training-operator/values.yaml", "charts/training-operator/values.schema.yaml")
 WRITTEN = (VALUES, *OPERATOR)  # by hand, but for the lines that name kinds
 HEAD = """\
 # Kinds of jobs
@@ -45,15 +45,15 @@ def values(tree: Tree, version: str) -> None:
         tree.write(VALUES, text, "images of trainers")
     due = [kind.plural.removesuffix("s") for kind in registry.of_part(registry.OPERATOR)]
     for file in filter(tree.exists, OPERATOR):
-        text = re.sub(r'\[[^][]*job"?\]', lambda match: _schemes(match[0], due), tree.read(file))
+        text = re.sub(r"\[[^][]*job\]", lambda match: _schemes(match[0], due), tree.read(file))
         tree.write(file, text, "schemes")
 
 
 def _schemes(held: str, due: list[str]) -> str:
     """A list in the order that it has; new ones come last."""
-    quote, names = '"' if '"' in held else "", re.findall(r"\w+", held)
+    names = re.findall(r"\w+", held)
     due = sorted(due, key=lambda name: names.index(name) if name in names else len(names))
-    return f"[{', '.join(f'{quote}{name}{quote}' for name in due)}]"
+    return f"[{', '.join(due)}]"
 
 
 def examples(tree: Tree) -> Iterator[tuple[str, str]]:

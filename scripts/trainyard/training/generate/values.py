@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from trainyard.chart import values_schema
 from trainyard.errors import UsageError
 from trainyard.paths import CHART
 
@@ -104,8 +105,7 @@ def check(values: Object, key: str) -> None:
     """Refuses what the chart's schema refuses of one list of the contract. Raises UsageError."""
     from jsonschema import Draft7Validator
 
-    schema = yaml.safe_load((CHART / "values.schema.yaml").read_text())
-    for error in Draft7Validator(schema).iter_errors(merged(defaults(), values)):
+    for error in Draft7Validator(values_schema.read()).iter_errors(merged(defaults(), values)):
         path = [str(part) for part in error.absolute_path]
         if path[:3] == ["global", "contract", key]:
             about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import importlib
-import json
 import re
 
 import pytest
 import yaml
 
 from trainyard import contract
+from trainyard.chart import values_schema
 from trainyard.chart.release import removal
 from trainyard.components import find
 from trainyard.kinds import JobSpec, TeamConfig, check, manifest, registry, status
@@ -80,7 +80,7 @@ def test_the_docs_name_it(kind: registry.Kind) -> None:
 def test_the_operator_runs_its_kinds_and_no_others() -> None:
     schemes = yaml.safe_load((ROOT / "charts/training-operator/values.yaml").read_text())["schemes"]
     assert {f"{scheme}s" for scheme in schemes} == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
-    schema = json.loads((ROOT / "charts/training-operator/values.schema.json").read_text())
+    schema = values_schema.read(ROOT / "charts/training-operator")
     assert set(schema["properties"]["schemes"]["items"]["enum"]) == set(schemes)
     assert set(find(registry.OPERATOR).crds.plurals) == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
     files = {file.stem.partition("_")[2]: file.read_text() for file in parts.crd_files()[registry.OPERATOR]}
