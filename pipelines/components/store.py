@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 
 from kfp import dsl, kubernetes
+from kfp.dsl.base_component import BaseComponent
 
 SECRET = "trainyard-s3"  # the platform makes it in each team's namespace; it opens the team's folders only
 KEYS = {"endpoint": "S3_ENDPOINT", "access-key": "S3_ACCESS_KEY", "secret-key": "S3_SECRET_KEY"}
@@ -17,12 +18,12 @@ def with_store(task: dsl.PipelineTask) -> dsl.PipelineTask:
     return task
 
 
-def stored(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.PipelineTask]:
+def stored(component: BaseComponent) -> Callable[..., dsl.PipelineTask]:
     """A component whose tasks always have the keys; `.component` is the bare one."""
 
     @functools.wraps(component.python_func)
     def task(**arguments: object) -> dsl.PipelineTask:
         return with_store(component(**arguments))
 
-    task.component = component
+    vars(task)["component"] = component
     return task

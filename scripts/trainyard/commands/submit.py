@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from trainyard.commands import common
 from trainyard.commands.common import say
@@ -99,7 +100,7 @@ def submit(
             raise UsageError("--dry-run and --logs are for the backend argo", hint="KFP takes the pipeline as compiled")
         _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)
         return
-    if endpoint and click.get_current_context().get_parameter_source("endpoint").name == "COMMANDLINE":
+    if endpoint and click.get_current_context().get_parameter_source("endpoint") == ParameterSource.COMMANDLINE:
         raise UsageError("--endpoint is for the backend kfp", hint="add --backend kfp")
     kube, prepared = checked(wanted, access, contract_file, dry_run)
     if dry_run:
@@ -137,12 +138,12 @@ def _place(access: Access, contract_file: Path | None, dry_run: bool) -> tuple[K
     """The cluster, its contract and the team. A dry run does without a cluster where there is none."""
     from trainyard import contract
 
+    kube: Kube | None = None
     try:
         kube = access.connect()
     except TrainyardError:
         if not dry_run:
             raise
-        kube = None
     team = kube.namespace if kube else access.namespace or "default"
     if contract_file:
         return kube, contract.load(contract_file), team

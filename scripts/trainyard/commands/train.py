@@ -74,9 +74,9 @@ def train(
     found = merged(folder, file, settings, command)
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
-        kube = access.connect()
-        team_config = TeamConfig.of(contract_of(kube, contract_file), kube.namespace)
-        return _attached(kube, team_config, attach, folder, found, fetch)
+        own = access.connect()
+        team_config = TeamConfig.of(contract_of(own, contract_file), own.namespace)
+        return _attached(own, team_config, attach, folder, found, fetch)
 
     offline = dry_run and contract_file and access.namespace
     kube = None if offline else access.connect()
@@ -125,7 +125,7 @@ def _attached(kube: Kube, team_config: TeamConfig, run: str, folder: Path, found
     from trainyard.kinds import JobSpec
     from trainyard.observe import jobs
 
-    results = found.get("results") or JobSpec.__dataclass_fields__["results"].default
+    results = found.get("results") or JobSpec.results
     return _follow(kube, team_config, jobs.find(kube, run), folder, results, fetch)
 
 

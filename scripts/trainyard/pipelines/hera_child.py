@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import traceback
+from typing import Any
 
 
 def main(path: str, name: str, out: str, report: str) -> int:
@@ -39,11 +40,12 @@ class ChoiceError(Exception):
     """There is not exactly one workflow."""
 
 
-def workflow(path: str, name: str):
+def workflow(path: str, name: str) -> Any:
     """The one workflow of the file, or the one of that name (a variable's or its own)."""
     from hera.workflows import Workflow
 
     spec = importlib.util.spec_from_file_location("workflow_file", path)
+    assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules["workflow_file"] = module
     spec.loader.exec_module(module)
@@ -60,7 +62,7 @@ def workflow(path: str, name: str):
 
 
 def _line(error: BaseException, path: str) -> int:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    lines = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return lines[-1] if lines else 0
 
 

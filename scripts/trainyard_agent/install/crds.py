@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
                 api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
     for crd, _ in todo:
         name = crd["metadata"]["name"]
-        clock.wait(f"CRD {name}", lambda name=name: established(api, name))
+        clock.wait(f"CRD {name}", partial(established, api, name))
 
 
 def _apply(api: Api, crd: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from trainyard_agent.api import Api, needed
@@ -63,16 +64,16 @@ def checks(api: Api, contract: dict[str, Any], *, storage_class: bool, queues: b
     """Each check by its name; one returns a word on what it saw or raises."""
     todo: dict[str, Callable[[], str]] = {}
     for queue in contract["queues"] if queues else []:
-        todo[f"queue {queue['name']}"] = lambda name=queue["name"]: _queue(api, name)
+        todo[f"queue {queue['name']}"] = partial(_queue, api, queue["name"])
     for entry in contract["priorityClasses"]:
-        todo[f"priority class {entry['name']}"] = lambda entry=entry: _class(api, entry["name"], entry["value"])
+        todo[f"priority class {entry['name']}"] = partial(_class, api, entry["name"], entry["value"])
     shared = contract["storage"]["sharedClass"]
     if storage_class:
         path = f"/apis/storage.k8s.io/v1/storageclasses/{shared}"
         todo[f"storage class {shared}"] = lambda: api.get(path)["provisioner"]
     external = contract["storage"]["s3"]["mode"] == "external"
     for bucket in contract["storage"]["buckets"]:
-        todo[f"bucket {bucket['name']}"] = lambda b=bucket: _bucket(b["name"], b["access"], external)
+        todo[f"bucket {bucket['name']}"] = partial(_bucket, bucket["name"], bucket["access"], external)
     return todo
 
 

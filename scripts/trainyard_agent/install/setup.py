@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     contract = json.loads(Path(contract_file).read_text())
     clock, api = Clock(timeout), Api()
     for name in plan["crds"]:
-        clock.wait(f"CRD {name}", lambda name=name: established(api, name))
+        clock.wait(f"CRD {name}", partial(established, api, name))
     teams.close_accounts(api, plan["teams"], clock)
     removed = teams.remove(api, plan, logs.all_buckets(contract))
     refused = queues.apply_all(api, plan["objects"], clock)

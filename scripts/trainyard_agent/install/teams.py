@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from trainyard_agent.api import Api, ApiError, delete, needed
@@ -30,7 +31,7 @@ def _closed(api: Api, team: str) -> str:
 def close_accounts(api: Api, teams: list[str], clock: Clock) -> None:
     """Pods that name no service account get no token. Raises PlatformError when there is no account in time."""
     for team in teams:
-        clock.wait(f"service account of team {team}", lambda team=team: _closed(api, team), quiet=True)
+        clock.wait(f"service account of team {team}", partial(_closed, api, team), quiet=True)
 
 
 def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buckets: list[dict[str, Any]]) -> None:

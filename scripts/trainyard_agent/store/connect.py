@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from trainyard_agent.say import PlatformError
@@ -63,7 +63,7 @@ def pool(to: Access, patient: bool = True) -> urllib3.PoolManager:
     """Connections that check the server's certificate. `patient`: try again for some seconds."""
     import urllib3
 
-    settings = {}
+    settings: dict[str, Any] = {}
     if to.secure:
         try:
             settings["ssl_context"] = ssl.create_default_context(cadata=to.ca or None)

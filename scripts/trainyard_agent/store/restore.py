@@ -109,8 +109,7 @@ def _folder(wish: Wish, folder: Path, source: IO[bytes]) -> unpack.Outcome:
 def _bucket(
     wish: Wish, contract: dict[str, Any], bucket: str, source: IO[bytes], client: Callable[[], Minio]
 ) -> unpack.Outcome:
-    found = next((known for known in contract["storage"]["buckets"] if known["name"] == bucket), {})
-    per_team = found.get("teams") == "own"
+    per_team = any(known["name"] == bucket and known.get("teams") == "own" for known in contract["storage"]["buckets"])
     with archive.reading(source) as tar:
         return unpack.restore_bucket(
             client(),

@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -59,7 +60,7 @@ class Folder:
                 elif below(path, self.subtree) or (info.isdir() and below(self.subtree, path)):
                     self._place(tar, info, path)
             for path, info in reversed(self._made):
-                self._in_parent(path, lambda folder, name, info=info: _stamp(folder, name, info))
+                self._in_parent(path, partial(_stamp, info=info))
         finally:
             if self._top >= 0:
                 os.close(self._top)
@@ -77,7 +78,7 @@ class Folder:
 
     def _in_parent(self, path: str, act: Callable[[int, str], None]) -> None:
         """Call `act(directory, name)` with the open directory of an entry; folders that are missing are made."""
-        folder, opened = self._top, []
+        folder, opened = self._top, list[int]()
         parts = path.split("/")
         try:
             for part in parts[:-1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any
@@ -40,14 +41,14 @@ def install(server: Client, objects: Objects) -> None:
         if not server.create(crd).ok:  # half the time of applying; what is there already is applied
             _apply(server, [crd])
     for crd in crds:
-        await_force(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _serves(server, crd))
+        await_force(f"the CRD {crd['metadata']['name']}", partial(_serves, server, crd))
     _apply(server, wanted[len(crds) :])
     for name in sorted(spaces | known | {"default"}):
         complete_namespace(server, name)
     policies_in_force(server)
     if any(obj["kind"] == "MutatingAdmissionPolicy" for obj in wanted):
-        spaces = (obj["metadata"] for obj in wanted if obj["kind"] == "Namespace")
-        team = next(one["name"] for one in spaces if "trainyard.io/team" in one.get("labels", {}))
+        made = (obj["metadata"] for obj in wanted if obj["kind"] == "Namespace")
+        team = next(one["name"] for one in made if "trainyard.io/team" in one.get("labels", {}))
         _fills_in_force(server, crds, team)
 
 
@@ -104,7 +105,11 @@ def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
         obj = {"apiVersion": api, "kind": spec["names"]["kind"], "metadata": {"name": CANARY, "namespace": team}}
         if spec["scope"] == "Namespaced":
             name = f"filling in of {spec['names']['plural']}"
-            await_force(name, lambda obj=obj: server.create(obj, dry_run=True).status != 503)
+            await_force(name, partial(_answers, server, obj))
+
+
+def _answers(server: Client, obj: dict[str, Any]) -> bool:
+    return server.create(obj, dry_run=True).status != 503
 
 
 def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:

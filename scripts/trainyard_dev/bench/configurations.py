@@ -161,7 +161,7 @@ def kube_tuned() -> str:
     """kube-scheduler packing by GPUs first: the best that its own settings give."""
     resources = [{"name": GPU, "weight": 10}, {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
     fit = {"scoringStrategy": {"type": "MostAllocated", "resources": resources}}
-    score = {
+    score: dict[str, list[dict[str, Any]]] = {
         "disabled": [{"name": "NodeResourcesBalancedAllocation"}],
         "enabled": [{"name": "NodeResourcesFit", "weight": 10}, {"name": "TaintToleration", "weight": 100}],
     }

@@ -62,7 +62,7 @@ class Least:
 def layout(rng: random.Random, nodes: int = 4) -> Layout:
     """A cluster filled at random until little is free, and a reclaim request that needs somebody to leave."""
     while True:
-        free, jobs = [NODE_GPUS] * nodes, []
+        free, jobs = [NODE_GPUS] * nodes, list[tuple[tuple[int, ...], int]]()
         for _ in range(40):
             pods, each = rng.choice(SHAPES)
             fitting = [node for node in range(nodes) for _ in range(free[node] // each)]

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import RcKeyType
 
 # Okabe and Ito's colours, which people with colour-blindness tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
@@ -20,7 +21,7 @@ FIXED = {
     "ours": 0, "kube-default": 1, "kube-tuned": 4, "volcano-default": 2, "ours-order": 3, "ours-reclaim": 5,
     "raw": 6, "kueue": 7, "ours-strict": 3,
 }  # fmt: skip
-STYLE = {
+STYLE: dict[RcKeyType, Any] = {
     "figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "white", "font.family": "sans-serif",
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd",
     "grid.linewidth": 0.6, "axes.axisbelow": True, "legend.frameon": False, "lines.linewidth": 1.8,

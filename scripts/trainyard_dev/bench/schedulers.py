@@ -13,7 +13,7 @@ import trainyard
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.scheduler_kueue import Kueue
+from trainyard_dev.bench.scheduler_kueue import Kueue, Pair
 from trainyard_dev.bench.scheduler_processes import PERIOD_MS, Kube, Volcano
 
 GATE = "127.0.0.1:10260"  # where the chart's configuration expects the program that Volcano's extender asks
@@ -23,7 +23,9 @@ GATE_S = 30.0
 class Scheduler(Protocol):
     """A running scheduler."""
 
-    process: Server
+    @property
+    def process(self) -> Server | Pair:
+        """What runs."""
 
     def settle(self, harness: Harness) -> None:
         """Waits until it has seen everything and does nothing more."""
@@ -37,7 +39,7 @@ def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIO
         if column.scheduler == "volcano":
             running = Volcano(harness, column, period_ms)
         else:
-            running = (Kueue if column.scheduler == "kueue" else Kube)(harness, column)
+            running = Kueue(harness, column) if column.scheduler == "kueue" else Kube(harness, column)
         try:
             yield running
         finally:

@@ -193,7 +193,7 @@ def _peer(python: Path, model: Path, log: Path) -> Iterator[tuple[int, int]]:
 
 
 def _python(module: str, *arguments: object, **env: str) -> str:
-    argv = [environment.python(), "-m", f"{_MODULE}.{module}", *map(str, arguments)]
+    argv = [str(environment.python()), "-m", f"{_MODULE}.{module}", *map(str, arguments)]
     return run(argv, env=_env() | env, timeout=600).stdout
 
 

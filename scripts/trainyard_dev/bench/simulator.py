@@ -126,7 +126,7 @@ class Replay:
         group = []
         if kind == "volcano" and not task.evictions:
             group = [objects.pod_group(task.name, len(pods), queue=task.queue, priority=task.priority)]
-        place = {"group": task.name, "of": len(pods), "queue": task.queue, "priority": task.priority}
+        place: dict[str, Any] = {"group": task.name, "of": len(pods), "queue": task.queue, "priority": task.priority}
         return group + [objects.pod(pod, kind, labels={"job": task.name}, **place) for pod in pods]
 
     def remove(self, finished: Sequence[Task]) -> None:

@@ -54,7 +54,7 @@ def complete(schema: dict[str, Any], dependencies: list[dict[str, str]]) -> dict
     for name in sorted(names):
         known = parts.upstream_values(name)
         mine = done["properties"][name]
-        inner = {folder.name: {} for folder in (parts.chart_folder(name) / "charts").glob("*/")}
+        inner: dict[str, Any] = {folder.name: {} for folder in (parts.chart_folder(name) / "charts").glob("*/")}
         mine["properties"] = {"global": {"type": "object"}, **inner, **_keys(known, 2), **mine.get("properties", {})}
         for key, value in known.items():
             if isinstance(value, dict) and value and "properties" in mine["properties"].get(key, {}):

@@ -114,7 +114,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name, patches))
     with progress.step("kind create cluster"):
         _raise_inotify()
-        words = ["create", "cluster", "--name", name, "--config", file, "--kubeconfig", kubeconfig(name)]
+        words = ["create", "cluster", "--name", name, "--config", str(file), "--kubeconfig", str(kubeconfig(name))]
         run(
             [tools.binary("kind"), *words],
             env={**engine.env, **proxies.around([registry.NAME])},  # kind hands them to the nodes

@@ -64,7 +64,17 @@ def adopted(context: Context, text: str) -> str:
         site, file = Path(folder) / "contract.json", Path(folder) / "manifests.json"
         site.write_text(json.dumps(context.contract))
         file.write_text(text)
-        argv = [ROOT / "bin" / "trainyard", "adopt", file, "--contract", site, "--team", NAMESPACE, "-o", "-"]
+        argv = [
+            str(ROOT / "bin" / "trainyard"),
+            "adopt",
+            str(file),
+            "--contract",
+            str(site),
+            "--team",
+            NAMESPACE,
+            "-o",
+            "-",
+        ]
         done = run(argv, check=False, timeout=WAIT_S)
     require(done.returncode == 0, f"trainyard adopt ended with {done.returncode}: {(done.stderr or '')[-500:]}")
     return done.stdout

@@ -41,8 +41,7 @@ REAL_GPUS = {
 
 def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
     """Runs the pinned helm on the cluster and returns what it printed."""
-    argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
-    return run(argv, timeout=timeout).stdout
+    return run([tools.binary("helm"), "--kubeconfig", str(kubectl.kubeconfig or ""), *args], timeout=timeout).stdout
 
 
 def installed(context: Context) -> Installed:

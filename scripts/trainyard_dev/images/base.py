@@ -75,7 +75,7 @@ def update_base(engine: Engine, suite: str = SUITE) -> str:
         with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
             file = Path(folder) / "Containerfile"
             file.write_text(f"FROM {load().exact(PULLED[suite])}\nRUN {UPDATE}\n")
-            argv = ["--network", "host", *proxies.for_builds(), "-f", file, "-t", made, folder]
+            argv = ["--network", "host", *proxies.for_builds(), "-f", str(file), "-t", made, folder]
             engine("build", *argv, timeout=900, hint=HINT)
     return made
 

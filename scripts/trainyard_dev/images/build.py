@@ -105,8 +105,8 @@ def _stage(image: Image, context: Path) -> Path:
     for name in image.bin:
         (context / "bin").mkdir(exist_ok=True)
         shutil.copy2(tools.binary(name), context / "bin" / name)
-    for name, source in image.files.items():
-        tool, path = source.split(":", 1)
+    for name, place in image.files.items():
+        tool, path = place.split(":", 1)
         found, target = tools.module_dir(tool) / path, context / "files" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if found.is_dir():

@@ -29,9 +29,9 @@ def run_(wanted: tuple[str, ...], groups: tuple[str, ...]) -> int:
     Builds the API servers that the cache lacks, some minutes each. Exit code 1: something failed or could not be built.
     """
     minors = support.minors(read(ROOT))
-    for one in wanted:
-        if one not in minors:
-            raise UsageError(f"no tool set builds Kubernetes {one}", hint=f"use {', '.join(minors)}, or add a set")
+    for minor in wanted:
+        if minor not in minors:
+            raise UsageError(f"no tool set builds Kubernetes {minor}", hint=f"use {', '.join(minors)}, or add a set")
     chosen = {minor: version for minor, version in minors.items() if not wanted or minor in wanted}
     found, bad = results.read(ROOT), 0
     for minor, group, one in run.groups(found, chosen, groups or tuple(results.GROUPS)):

@@ -144,7 +144,7 @@ def bases() -> dict[str, dict[str, Any]]:
 @functools.cache
 def cases(rule: str) -> list[Case]:
     """The cases of a rule, which stand below what they are of. Raises TrainyardError for one that is none."""
-    found = []
+    found: list[Case] = []
     for of, listed in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()).items():
         for raw in listed:
             if not (set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw)):
@@ -190,7 +190,7 @@ def asked(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _case(rule: str, raw: dict[str, Any], of: str, base: str, change: dict[str, Any]) -> Case:
-    name = (raw.get("allow") or raw.get("deny")) + ("" if base == of else f", in a {base}")
+    name = (raw["allow"] if "allow" in raw else raw["deny"]) + ("" if base == of else f", in a {base}")
     about = asked(raw) | {"change": change, "who": raw.get("as") or MAKERS.get(base, "member")}
     return Case(rule=rule, name=name, allowed="allow" in raw, base=base, of=of, **about)
 

@@ -42,7 +42,15 @@ def make() -> Path:
     shutil.rmtree(fresh, ignore_errors=True)
     venv.create(fresh, with_pip=True, symlinks=True)
     pins = [f"{name}=={version}" for name, version in _pins().items()]
-    argv = [fresh / "bin" / "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    argv = [
+        str(fresh / "bin" / "python3"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+    ]
     run([*argv, "--only-binary=:all:", *pins], timeout=_INSTALL_S, hint=f"check the network, then run {HOW} again")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)

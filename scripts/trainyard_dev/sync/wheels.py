@@ -99,7 +99,7 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
             argv += ["--only-binary=:all:", "--use-feature=fast-deps", f"--target={folder}", *tags.options(PYTHON)]
         hint = "check the network, and that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
-        found = {}
+        found: dict[str, Release] = {}
         for one in json.loads(report.read_text())["install"]:
             digest = one["download_info"]["archive_info"]["hashes"]["sha256"]
             name = canonicalize_name(one["metadata"]["name"])

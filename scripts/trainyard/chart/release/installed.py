@@ -34,7 +34,7 @@ class Installed:
 
     def helm(self, *args: str | Path, timeout: float = 120) -> str:
         """Run helm on the release's cluster and in its namespace. Raises TrainyardError with Helm's own words."""
-        chosen = ["--kubeconfig", self.kubectl.kubeconfig] if self.kubectl.kubeconfig else []
+        chosen = ["--kubeconfig", str(self.kubectl.kubeconfig)] if self.kubectl.kubeconfig else []
         try:
             return run([programs.find("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
         except CommandError as error:

@@ -119,8 +119,8 @@ def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
             used = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in pod["spec"].get("volumes") or []}
             if used & names:  # a pod that has ended holds its claims as well
                 _, kind, name = owner(pod)
-                found = ("job.batch", name) if kind == "Job" else ("pod", pod["metadata"]["name"])
-                _delete(installed, say, *found, space)
+                job = kind == "Job"
+                _delete(installed, say, "job.batch" if job else "pod", name if job else pod["metadata"]["name"], space)
 
 
 def _mark_files(installed: Installed, found: Remains, say: Say) -> None:

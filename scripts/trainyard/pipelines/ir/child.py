@@ -12,6 +12,8 @@ import json
 import os
 import sys
 import traceback
+from types import ModuleType
+from typing import Any
 
 
 def main(path: str, name: str, out: str, report: str) -> int:
@@ -50,7 +52,7 @@ def spare_client() -> None:
     del os.environ["_KFP_RUNTIME"]
     from kfp import components, dsl  # noqa: F401
 
-    def client(name: str):
+    def client(name: str) -> Any:
         if name != "Client":
             raise AttributeError(f"module 'kfp' has no attribute {name!r}")
         return importlib.import_module("kfp.client").Client
@@ -85,7 +87,7 @@ class AuthorError(Exception):
         self.hint = hint
 
 
-def load(path: str):
+def load(path: str) -> ModuleType:
     """Imports the file under its own name with its folder first on sys.path, as python would."""
     folder, file = os.path.split(path.rstrip("/"))
     if os.path.isdir(path):
@@ -98,17 +100,18 @@ def load(path: str):
     sys.path.insert(0, folder)
     name = os.path.splitext(file)[0]
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-def choose(module, name: str):
+def choose(module: ModuleType, name: str) -> Any:
     """The pipeline to compile: the one that no other has as a task; a component where it is all that the file has."""
     from kfp.dsl import base_component, graph_component
 
-    own, others, components = {}, {}, {}
+    own, others, components = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for key, value in vars(module).items():
         if isinstance(value, graph_component.GraphComponent):
             mine = getattr(value.pipeline_func, "__module__", module.__name__) == module.__name__
@@ -141,8 +144,8 @@ def same(one: str, other: str) -> bool:
 
 def line_of(error: BaseException, path: str) -> int:
     """The innermost line of the author's own file on the way to the error."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if same(f.filename, path)]
-    return (lines[-1] or 0) if lines else 0
+    lines = [f.lineno or 0 for f in traceback.extract_tb(error.__traceback__) if same(f.filename, path)]
+    return lines[-1] if lines else 0
 
 
 def write(report: str, what: str, line: int, hint: str = "") -> None:

@@ -38,7 +38,8 @@ def text(content: str, file: str) -> Pipeline:
         if not isinstance(data, dict):
             raise UsageError("a compiled pipeline is a mapping", where=f"{file}:{document.line()}", hint=_HINT)
         if data.get("kind") in ("PipelineVersion", "Pipeline") and "apiVersion" in data:
-            body = data.get("spec") if isinstance(data.get("spec"), dict) else {}
+            spec = data.get("spec")
+            body: dict[str, Any] = spec if isinstance(spec, dict) else {}
             if "pipelineSpec" in body:
                 main = (document, ("spec", "pipelineSpec"), body["pipelineSpec"])
             if "platformSpec" in body:
@@ -56,14 +57,14 @@ def text(content: str, file: str) -> Pipeline:
     if main is None:
         raise UsageError("there is no pipeline in this file", where=file, hint=_HINT)
     document, prefix, data = main
-    spec = proto.spec(document, prefix, data, file)
+    checked_spec = proto.spec(document, prefix, data, file)
     platform: dict[str, Any] = {}
     builder = Builder(file, content, document, prefix)
     for place, at, one in platforms:
         checked = proto.platform(place, at, one, file)
         platform.setdefault("platforms", {}).update(checked.get("platforms", {}))
         builder.platform_at(place, at)
-    return builder.pipeline(spec, platform, arguments)
+    return builder.pipeline(checked_spec, platform, arguments)
 
 
 _HINT = "give a kfp Python file, or what `kfp dsl compile` writes"

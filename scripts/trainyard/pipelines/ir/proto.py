@@ -84,7 +84,7 @@ def _found(document: Document, prefix: Prefix, fields: list[str | int], text: st
 
 def _at(data: Any, path: Prefix) -> Any:
     for part in path:
-        data = data[part] if isinstance(data, list) else data.get(part) if isinstance(data, dict) else None
+        data = data[int(part)] if isinstance(data, list) else data.get(part) if isinstance(data, dict) else None
     return data
 
 

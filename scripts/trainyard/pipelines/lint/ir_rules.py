@@ -261,7 +261,8 @@ def names(pipeline: Pipeline) -> Iterator[Said]:
     for component in (pipeline.root, *pipeline.components.values()):
         place = "pipeline" if component is pipeline.root else component.name
         for interface, kind in ((component.inputs, "input"), (component.outputs, "output")):
-            for one in (*interface.parameters.values(), *interface.artifacts.values()):
+            declared: list[Parameter | Artifact] = [*interface.parameters.values(), *interface.artifacts.values()]
+            for one in declared:
                 if one.name.lower() in YAML_WORDS:
                     what = f"{kind} {one.name} of {place} has a name that YAML 1.1 takes for a truth value or nothing"
                     yield Said("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))

@@ -70,9 +70,9 @@ def check(
     """
     report = Report(site, pipeline.file)
     team = site.team()
-    for code, asked in (("TY501", {"queue": queue}), ("TY502", {"priority": priority})):
+    for code, own_queue, own_priority in (("TY501", queue, ""), ("TY502", "", priority)):
         try:
-            team.check(**asked)
+            team.check(own_queue, own_priority)
         except UsageError as error:
             report.add(code, 0, error.what, error.hint)
     where: Where = lambda line, names, call: line  # noqa: E731
@@ -165,7 +165,9 @@ def _settings(site: Site) -> translate.Settings:
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:
     """Asks about the workflow, and puts what is said back to the executors that it comes from."""
     inner = Report(report.site, report.file)
-    components = {index: _component(one) for index, one in enumerate(made["spec"].get("templates") or [])}
+    components: dict[str | int, str] = {
+        index: _component(one) for index, one in enumerate(made["spec"].get("templates") or [])
+    }
     at: list[tuple[str | int, ...]] = []
 
     def lines(path: tuple[str | int, ...]) -> int:
@@ -175,7 +177,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
     workflow.check(cel.place(made), lines, inner, "", report.site.team(), objects.check)
     for one in inner.findings:
         path = at[one.line]
-        name = components.get(path[2], "") if path[:2] == ("spec", "templates") and len(path) > 2 else ""  # type: ignore[arg-type]
+        name = components.get(path[2], "") if path[:2] == ("spec", "templates") and len(path) > 2 else ""
         component = pipeline.components.get(name)
         executor = component.executor if component else None
         if component is None or executor is None:

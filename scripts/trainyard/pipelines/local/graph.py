@@ -24,7 +24,9 @@ from trainyard.pipelines.ir.model import (
     FinalStatus,
     FromInput,
     FromTask,
+    Loop,
     Pipeline,
+    Retry,
     Source,
     Task,
 )
@@ -58,10 +60,9 @@ class Graph:
         root = self._pipeline.root
         if root.dag is None:  # a single component compiled by itself
             return self._program(root.name, root, arguments, None).outputs
-        return self._dag(root, arguments, "").outputs
+        return self._dag(root.dag, arguments, "").outputs
 
-    def _dag(self, owner: Component, inputs: Values, prefix: str) -> Ended:
-        dag: Dag = owner.dag  # type: ignore[assignment]
+    def _dag(self, dag: Dag, inputs: Values, prefix: str) -> Ended:
         done: dict[str, Ended] = {}
         for name in _order(dag):
             done[name] = self._task(dag.tasks[name], inputs, done, prefix)
@@ -92,20 +93,23 @@ class Graph:
         if task.condition and not self._holds(task, values):
             return Ended(SKIPPED)
         title = f"{prefix}{task.name}"
-        ended = self._loop(task, component, values, title) if task.loop else self._once(task, component, values, title)
+        if task.loop:
+            ended = self._loop(task, task.loop, component, values, title)
+        else:
+            ended = self._once(task, component, values, title)
         if ended.state == FAILED:
             self.failed = True
         return ended
 
     def _once(self, task: Task, component: Component, values: Values, title: str) -> Ended:
         if component.dag is not None:
-            return self._dag(component, {**_defaults(component), **values}, f"{title}/")
+            return self._dag(component.dag, {**_defaults(component), **values}, f"{title}/")
         return self._program(title, component, values, task)
 
     def _program(self, title: str, component: Component, values: Values, task: Task | None) -> Ended:
-        retry = task.retry if task else None
-        wait = retry.backoff if retry else 0.0
-        for left in range(retry.count if retry else 0, -1, -1):
+        retry = (task and task.retry) or Retry(0)
+        wait = retry.backoff
+        for left in range(retry.count, -1, -1):
             outputs = self._step(title, component, values)
             if outputs is not None:
                 return Ended(SUCCEEDED, outputs)
@@ -114,8 +118,7 @@ class Graph:
                 wait = min(wait * (retry.factor or 2), retry.longest or 3600)
         return Ended(FAILED, why=f"task {title} failed")
 
-    def _loop(self, task: Task, component: Component, values: Values, title: str) -> Ended:
-        loop = task.loop
+    def _loop(self, task: Task, loop: Loop, component: Component, values: Values, title: str) -> Ended:
         items = loop.raw if loop.raw is not None else values.get(loop.input)
         items = json.loads(items) if isinstance(items, str) else items
         if not isinstance(items, list):

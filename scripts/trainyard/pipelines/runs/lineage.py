@@ -172,11 +172,10 @@ def _step(document: Mapping[str, Any]) -> Step:
                 f"a lineage file is of version {document['version']}", hint="use a newer trainyard to read this run"
             )
         sides = {side: tuple(Artifact(**one) for one in document[side]) for side in KINDS}
+        maps = {name: dict(document[name]) for name in ("parameters", "results")}
         plain = ("run", "task", "component", "image", "node", "state", "error", "started", "finished")
-        step = Step(
-            **{name: str(document[name]) for name in plain},
-            parameters=dict(document["parameters"]), results=dict(document["results"]), **sides,
-        )  # fmt: skip
+        known: dict[str, Any] = {**{name: str(document[name]) for name in plain}, **maps, **sides}
+        step = Step(**known)
         datetime.fromisoformat(step.started), datetime.fromisoformat(step.finished)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TrainyardError(f"a lineage file is not one: {error!r}", hint="look at lineage.json of the run") from None

@@ -76,7 +76,7 @@ def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
 
 def own(log: Iterable[bytes]) -> Iterator[bytes]:
     """The lines that the step itself has written. One that may be Argo's last waits for the next, which clears it."""
-    held = []
+    held = list[bytes]()
     plain = (line.decode(errors="surrogateescape") for line in log)
     for line in (text.encode(errors="surrogateescape") for text in kfp_log.own(plain)):
         if ARGOS.match(line):

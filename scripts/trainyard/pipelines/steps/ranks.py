@@ -34,8 +34,13 @@ def run(request: Request, env: Mapping[str, str]) -> None:
     for what in _not_honoured(spec):
         print(f"not honoured here: {what}", flush=True)
     print(f"{spec.name}: {len(roles)} ranks on this machine: {shlex.join(spec.command)}", flush=True)
-    processes, ended = Processes(), {}
-    signal.signal(signal.SIGTERM, lambda *_: (processes.end(), sys.exit(143)))
+    processes, ended = Processes(), dict[str, tuple[float, Ended]]()
+
+    def stop(*_: object) -> None:
+        processes.end()
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, stop)
     command = [sys.executable if spec.command[0] in PYTHONS else spec.command[0], *spec.command[1:]]
     if not shutil.which(command[0]):
         raise TrainyardError(f"the program {command[0]} is not on this machine", hint="install it, or submit instead")
@@ -67,8 +72,7 @@ def run(request: Request, env: Mapping[str, str]) -> None:
 def _wait(threads: list[threading.Thread], ended: dict[str, tuple[float, Ended]], processes: Processes) -> None:
     """Until all ranks have ended; the first that fails ends the others."""
     while any(thread.is_alive() for thread in threads):
-        failed = sorted((at, role, one) for role, (at, one) in dict(ended).items() if one.code)
-        if failed:
+        if any(one.code for _, one in list(ended.values())):
             break
         with suppress(RuntimeError):
             next(thread for thread in threads if thread.is_alive()).join(0.1)

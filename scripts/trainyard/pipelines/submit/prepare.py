@@ -65,7 +65,8 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
 
 
 def _settings(wanted: Wanted, contract: Contract, team: str) -> Settings:
-    own = {"queue": wanted.queue, "priority": wanted.priority, "experiment": wanted.experiment, "cache": wanted.cache}
+    own: dict[str, Any] = {"queue": wanted.queue, "priority": wanted.priority, "experiment": wanted.experiment}
+    own["cache"] = wanted.cache
     if team not in contract.teams and not contract.teams:
         # The chart's own defaults name no team; the cluster will say.
         return Settings(contract, Team(team, (team,)), **own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, Retry, Task
+from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, FromTask, Retry, Task
 from trainyard.pipelines.translate import (
     conditions,
     interfaces,
@@ -142,13 +142,13 @@ def _loop_artifacts(ctx: Context, owner: Component, task: Task, name: str) -> li
     source = task.artifacts[name]
     if not ctx.graph.is_list(owner, source):
         raise ctx.graph.dangling(f"a list of artifacts for {name}", task)
-
-    def value(kind: str) -> values.Value:
-        if isinstance(source, FromInput):
-            return values.input_parameter(f"{kind}-{source.name}")
-        return values.output_parameter(names.task(source.task), f"{kind}-{source.key}")
-
-    return [{"name": f"{kind}-{name}", "value": value(kind).text} for kind in ("at", "sha")]
+    kinds = ("at", "sha")
+    if isinstance(source, FromTask):
+        found = [values.output_parameter(names.task(source.task), f"{kind}-{source.key}") for kind in kinds]
+    else:
+        assert isinstance(source, FromInput)
+        found = [values.input_parameter(f"{kind}-{source.name}") for kind in kinds]
+    return [{"name": f"{kind}-{name}", "value": value.text} for kind, value in zip(kinds, found, strict=True)]
 
 
 def _refuse_missing(ctx: Context, task: Task, component: Component) -> None:

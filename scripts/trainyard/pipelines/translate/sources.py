@@ -29,7 +29,8 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
     """The value of one argument of `task`, inside the DAG of `owner`; `target` is the parameter that takes it."""
     try:
         found = _parameter(ctx, owner, task, source, target)
-        return constants.selected(found, source.selector) if getattr(source, "selector", "") else found
+        selector = getattr(source, "selector", "")
+        return constants.selected(found, selector) if selector else found
     except constants.UnreadableError as error:
         hint = "hand it over as an artifact, or compute it in a step"
         raise ctx.refuse_task(str(error), task, source.line, hint=hint) from None

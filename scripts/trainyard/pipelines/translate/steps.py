@@ -9,7 +9,7 @@ from typing import Any
 
 from trainyard.kinds.pods import CLOSED
 from trainyard.pipelines.ir import installer
-from trainyard.pipelines.ir.model import Component, Executor, FromTask, Task
+from trainyard.pipelines.ir.model import Artifact, Component, Executor, FromTask, Parameter, Task
 from trainyard.pipelines.translate import (
     claims,
     importer,
@@ -64,8 +64,8 @@ def _content(component: Component, executor: Executor) -> Any:
     """What makes two components the same, whatever they are called."""
     parts: list[Any] = [executor.raw, executor.kind, executor.kubernetes]
     for interface in (component.inputs, component.outputs):
-        for one in [*interface.parameters.values(), *interface.artifacts.values()]:
-            parts.append({k: repr(v) for k, v in asdict(one).items() if k != "line"})
+        declared: list[Parameter | Artifact] = [*interface.parameters.values(), *interface.artifacts.values()]
+        parts += [{k: repr(v) for k, v in asdict(one).items() if k != "line"} for one in declared]
     return digest(parts)
 
 

@@ -19,7 +19,7 @@ from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.settings import Settings
 
 
-def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, settings: Settings | None = None) -> Object:
+def translate(pipeline: Pipeline, arguments: dict[str, Any] | None, settings: Settings) -> Object:
     """The pipeline as a Workflow, a plain dict that hera's models have checked.
 
     Args:
@@ -100,7 +100,8 @@ def _hide_gpus(template: Object, resources: set[str]) -> None:
 
 def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
     """A path with templates by name, as a reader knows them."""
-    words, at = [], workflow
+    words: list[str] = []
+    at: Any = workflow
     for part in path:
         at = (
             at[part]
@@ -137,7 +138,7 @@ def _entry(ctx: Context) -> str:
     parameters = [
         {"name": one["name"], "value": values.tag(f"workflow.parameters.{one['name']}")} for one in _arguments(ctx)
     ]
-    artifacts, tasks = [], []
+    artifacts, tasks = list[Object](), list[Object]()
     for one in given:
         task = _import(ctx, one)
         digest = values.output_parameter(task["name"], f"sha-{one.name}")
@@ -157,9 +158,11 @@ def _entry(ctx: Context) -> str:
 def _import(ctx: Context, artifact: Artifact) -> Object:
     """The task that brings an artifact of the pipeline into the run, from the URI that was given for it."""
     component = importer.for_input(artifact)
+    executor = component.executor
+    assert executor is not None
 
     def body() -> tuple[Object, None]:
-        return importer.body(ctx, component, component.executor, cache=False), None
+        return importer.body(ctx, component, executor, cache=False), None
 
     template, _ = ctx.template(["input", artifact.name], component.name, body)
     uri = {"name": "uri", "value": values.literal(ctx.arguments[artifact.name]).text}

@@ -57,7 +57,7 @@ def pod(context: Context, name: str, change: Change = lambda pod: None, queue: s
 def job(queue: str, gpus: int = 1) -> dict[str, Any]:
     """A PyTorchJob with one master."""
     quantities = {"cpu": "100m", "memory": "64Mi", GPU: gpus}
-    container = {"name": "pytorch", "image": load().image("base"), "command": ["true"]}
+    container: dict[str, Any] = {"name": "pytorch", "image": load().image("base"), "command": ["true"]}
     container["resources"] = {"requests": quantities, "limits": copy.copy(quantities)}
     spec = {"containers": [container], "automountServiceAccountToken": False, "schedulerName": "volcano"}
     return jobs.of_one_master("attack-job", spec, queue, 600)

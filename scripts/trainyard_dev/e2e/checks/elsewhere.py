@@ -7,7 +7,7 @@ import time
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.entry import GPUS, PIPELINE_CODE, check
-from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.recorder import CheckError, patience, require
 from trainyard_dev.e2e.runs import FLOWS, Seen
 
 FLOW = FLOWS / "elsewhere"
@@ -42,7 +42,8 @@ def _workflow(context: Context) -> None:
         letters, _, job = said.partition(" letters, ")
         require(letters.strip() == str(len(word)), f"the last step said {said!r}")
         made = context.kube.find(context.kube.path(*VCJOBS, job, namespace=NAMESPACE))
-        require(made, f"there is no Job {job}")
+        if made is None:
+            raise CheckError(f"there is no Job {job}")
         owners = [one["uid"] for one in made["metadata"].get("ownerReferences", [])]
         require(owners == [seen.workflow["metadata"]["uid"]], f"the Job {job} belongs to {owners}")
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:

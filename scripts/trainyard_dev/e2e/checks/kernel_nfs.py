@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import SYSTEM, Context
@@ -49,17 +51,18 @@ def kernel_nfs(context: Context, figures: Figures) -> None:
         require(False, problem)
 
 
+def _is_option(option: str, seen: str) -> bool:
+    return option in seen.split(",")
+
+
 def judge(facts: dict[str, str]) -> list[str]:
     """What differs from what is due, one sentence each."""
     problems = []
     refused = re.compile("mount:.*(No such file|denied)", re.DOTALL)
-    due = {"foreign-export": ("refused", refused.match)}
+    due: dict[str, tuple[str, Callable[[str], object]]] = {"foreign-export": ("refused", refused.match)}
     for version in VERSIONS:
         due |= {
-            f"{version}.options": (
-                f"mounted with vers={version}",
-                lambda seen, v=version: f"vers={v}" in seen.split(","),
-            ),
+            f"{version}.options": (f"mounted with vers={version}", partial(_is_option, f"vers={version}")),
             f"{version}.unmounted": ("no mount left", lambda seen: seen == "0"),
             f"{version}.readonly-export-read": (f"{MARK!r}", lambda seen: seen == MARK),
         }

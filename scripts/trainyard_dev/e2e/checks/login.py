@@ -152,8 +152,8 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
     forger, hers, eves = there.forger(), ada.token, eve.token
     # Tokens of hers that count much longer than an upgrade takes: what ends them is that she is blocked.
     lasting = [forger.token(aud=audience, exp=int(time.time()) + 3600) for audience in AUDIENCES]
-    for one in lasting:
-        require(there.asked(one) is not None, "a token of hers was refused before")
+    for token in lasting:
+        require(there.asked(token) is not None, "a token of hers was refused before")
     there.tell(people=[BOB, CID], members=[], blocked=[ADA])
     began = time.monotonic()
     _denied(cid, NAMESPACE)  # at once: rights are no matter of tokens

@@ -96,7 +96,7 @@ def cpu_pods_off(context: Context, figures: Figures) -> None:
 
     A taint keeps pods away and moves none: what was placed before there was one (kubeadm's CoreDNS) is only named.
     """
-    strangers, earlier = [], []
+    strangers, earlier = list[str](), list[str]()
     for pod in context.kubectl.get("pods", "-A"):
         owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
         if pod["spec"].get("nodeName") in context.gpu_nodes and not owners & {"DaemonSet", "Node"} and not gpus(pod):

@@ -89,7 +89,7 @@ def looked_at(context: Context) -> None:
         found = json.loads(out)
         rate = next(line for line in found["parameters"] if line["name"] == "rate")
         require(rate["values"] == list(RATES) and not rate["same"], f"the flag is {rate}")
-        loss = next((line["values"] for line in found["metrics"] if line["name"] == "loss"), [])
+        loss = [value for line in found["metrics"] if line["name"] == "loss" for value in line["values"]]
         require(len(loss) == 2 and loss[0] < loss[1], f"the losses are {loss}")
         require(found["code"][0]["same"], f"one folder has two digests: {found['code']}")
         require(ElementTree.parse(drawing).getroot().tag.endswith("svg"), "the drawing is no SVG")
@@ -105,7 +105,7 @@ def looked_at(context: Context) -> None:
 
 def trained(context: Context, rate: str, folder: Path) -> str:
     """The name of a run that ended well, with its results in the store."""
-    words = ["--dir", folder, "--name", "seeing", "--framework", "pytorch", "--cpu", "100m", "--memory", "768Mi"]
+    words = ["--dir", str(folder), "--name", "seeing", "--framework", "pytorch", "--cpu", "100m", "--memory", "768Mi"]
     words += ["--deadline", "10m", "--", "python3", "train.py", "--rate", rate]
     before = _names(context)
     runs.trainyard(context, "train", *words, team=OTHER, timeout=TRAIN_S)

@@ -84,7 +84,7 @@ def _without_chief(job: dict[str, Any]) -> None:
 
 
 # What an example is due to show beside what it says itself.
-DUE: dict[str, dict[str, int]] = {"pytorch": {"nodes": 2}, "mpi": {"ranks": 2}}
+DUE: dict[str, dict[str, Any]] = {"pytorch": {"nodes": 2}, "mpi": {"ranks": 2}}
 
 
 def _example(kind: registry.Kind) -> Kind:

@@ -44,8 +44,8 @@ def installed(context: Context) -> Iterator[None]:
         yield
     finally:
         for obj in reversed(made):
-            space = ["-n", obj["metadata"]["namespace"]] if "namespace" in obj["metadata"] else []
-            words = ["delete", obj["kind"].lower(), obj["metadata"]["name"], *space, "--ignore-not-found"]
+            place = ["-n", obj["metadata"]["namespace"]] if "namespace" in obj["metadata"] else []
+            words = ["delete", obj["kind"].lower(), obj["metadata"]["name"], *place, "--ignore-not-found"]
             context.kubectl(*words, "--wait=false", check=False)
 
 

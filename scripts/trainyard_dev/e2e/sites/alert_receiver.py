@@ -27,4 +27,4 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    sys.exit(ThreadingHTTPServer(("", PORT), Receiver).serve_forever())
+    ThreadingHTTPServer(("", PORT), Receiver).serve_forever()

@@ -5,7 +5,6 @@ each call as a line of JSON.
 """
 
 import json
-import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -61,4 +60,4 @@ class Server(ThreadingHTTPServer):
 
 
 if __name__ == "__main__":
-    sys.exit(Server(("", PORT)).serve_forever())
+    Server(("", PORT)).serve_forever()
