@@ -57,6 +57,7 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
         unmet += [f"{image}: {line}" for line in _unmet(wanted, found)]
         hashes = {name: found[name].hash if name in found else have[name][1] for name in wanted.pins}
         if {name: (version, hashes[name]) for name, version in wanted.pins.items()} != have:
+            path.parent.mkdir(exist_ok=True)  # of an image that is new
             path.write_text(_text(text, wanted.pins, hashes))
             written.append(packages.file_of(root, image))
     return written, unmet
