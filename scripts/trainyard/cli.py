@@ -1,6 +1,6 @@
 """The command line: one group of commands per noun, loaded when it is used.
 
-Exit codes: 0 done; 1 an error or a failed check, in one sentence; 2 wrong usage; 130 interrupted.
+Exit codes: 0 done; 1 an error or a failed check; 2 wrong usage; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import importlib
 import signal
 import sys
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from trainyard import __version__
-from trainyard.errors import TrainyardError
+from trainyard.errors import TrainyardError, report
 
 COMMANDS = {
     "adopt": "trainyard.commands.adopt",
@@ -71,27 +71,41 @@ def trainyard() -> None:
 
 
 def main() -> None:
-    """Entry point: every known error ends as one sentence on standard error."""
+    """Entry point: every known error ends as `error: …` and `hint: …` on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = trainyard.main(prog_name="trainyard", standalone_mode=False)
     except TrainyardError as error:
-        print(f"trainyard: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(error.lines(), error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        hint = " run `trainyard doctor`." if "doctor" in trainyard.modules else ""
-        print(f"trainyard: {place}{error.strerror or error}.{hint}", file=sys.stderr)
-        sys.exit(1)
+        hint = "run `trainyard doctor`" if "doctor" in trainyard.modules else ""
+        _end(report(f"{place}{error.strerror or error}", hint))
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _end(_of_click(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        print("trainyard: interrupted.", file=sys.stderr)
-        sys.exit(130)
+        _end(report("interrupted"), 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(lines: list[str], code: int = 1) -> NoReturn:
+    print("\n".join(lines), file=sys.stderr)
+    sys.exit(code)
+
+
+def _of_click(error: click.ClickException) -> list[str]:
+    """The lines of an error that click found on the command line."""
+    similar, context = getattr(error, "possibilities", None), getattr(error, "ctx", None)
+    what = error.message if similar else error.format_message()
+    hint = f"run `{context.command_path} --help`" if context else ""
+    if similar:
+        hint = f"did you mean {' or '.join(similar)}?"
+    return report(what[:1].lower() + what[1:].rstrip("."), hint)
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

@@ -19,11 +19,20 @@ class TrainyardError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{text}. {self.hint}." if self.hint else f"{text}."
+        """Both sentences in one line, for a text that quotes the error."""
+        return " ".join(line.split(": ", 1)[1] + "." for line in self.lines())
+
+    def lines(self) -> list[str]:
+        """What a terminal shows: `error: …`, and `hint: …` where there is a hint."""
+        return report(f"{self.where}: {self.what}" if self.where else self.what, self.hint)
 
 
 class UsageError(TrainyardError):
     """A wrong flag, value or combination: nothing was started. Exit code 2."""
 
     exit_code = 2
+
+
+def report(what: str, hint: str = "") -> list[str]:
+    """The lines of an error: `error: …`, and `hint: …` where there is a hint."""
+    return [f"error: {what}", *([f"hint: {hint}"] if hint else [])]

@@ -19,5 +19,5 @@ def say(text: str) -> None:
 
 def fail(error: PlatformError) -> int:
     """Print the reason to standard error; returns the exit status."""
-    print(f"trainyard: {error}", file=sys.stderr, flush=True)
+    print(f"error: {error}", file=sys.stderr, flush=True)
     return error.exit_code

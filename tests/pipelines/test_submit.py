@@ -103,7 +103,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(harness: PipelineHarness, call:
     assert (code, out) == (0, f"run {name} deleted\n")
     code, _, err = call("runs", "show", name)
     assert (code, err) == (
-        1, f"trainyard: there is no run or job {name} in vision. `trainyard runs list` shows those there are.\n"
+        1, f"error: there is no run or job {name} in vision\nhint: `trainyard runs list` shows those there are\n"
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_stopping_ends_the_step_and_the_run(harness: PipelineHarness, member: An
         lambda run: any(node["phase"] == "Running" and node["type"] == "Pod" for node in run.nodes)
     )
     code, _, err = call("runs", "delete", name)
-    assert (code, err) == (2, f"trainyard: run {name} is running. stop it first, or add --force.\n")
+    assert (code, err) == (2, f"error: run {name} is running\nhint: stop it first, or add --force\n")
     code, out, _ = call("runs", "stop", name)
     assert (code, out) == (0, f"run {name} is stopping\n")
     assert _run(harness, name).wait().phase == "Failed"

@@ -62,13 +62,12 @@ class Ended:
     err: str
 
     def error(self) -> str:
-        """The one sentence on standard error; fails when there is more or less than one line."""
+        """What standard error says, in one line; fails when it isn't `error: …`, with at most one `hint: …` below."""
         assert self.code != 0
         assert "Traceback" not in self.out + self.err
         lines = self.err.strip().splitlines()
-        assert len(lines) == 1, self.err
-        assert lines[0].startswith("trainyard: ")
-        return lines[0].removeprefix("trainyard: ")
+        assert [line.partition(": ")[0] for line in lines] in (["error"], ["error", "hint"]), self.err
+        return " ".join(line.partition(": ")[2] + "." for line in lines)
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def _report(end: End, name: str) -> int:
         click.echo(f"{name} succeeded", err=True)
         return 0
     text = "was stopped" if end.stopped else f"failed: {end.message}"
-    click.echo(f"trainyard: {name} {text}", err=True)
+    click.echo(f"error: {name} {text}", err=True)
     return end.code
 
 

@@ -109,7 +109,7 @@ def become(words: list[str]) -> int:
     try:
         os.execvp(words[0], words)
     except OSError as error:
-        print("trainyard: " + words[0] + ": " + str(error.strerror), file=sys.stderr, flush=True)
+        print("error: " + words[0] + ": " + str(error.strerror), file=sys.stderr, flush=True)
     return 127
 
 
@@ -142,7 +142,7 @@ def write(file: str, text: str) -> None:
         with open(file, "w", encoding="ascii") as out:
             out.write(text)
     except OSError as error:
-        print("trainyard: " + file + ": " + str(error.strerror), file=sys.stderr, flush=True)
+        print("warning: " + file + ": " + str(error.strerror), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

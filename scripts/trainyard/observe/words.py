@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-PREFIX = "error: "  # how our own steps and trainers say it in one line
+PREFIX, HINT = "error: ", "hint: "  # how our own steps and trainers say it
 TRACEBACK = "Traceback (most recent call last)"
 MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
 ERROR = re.compile(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b")
@@ -24,9 +24,10 @@ SHOWN, LED = 5, 12
 def reason(lines: Sequence[str]) -> str:
     """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
     found = [line for line in map(_plain, lines) if line]
-    own = [line for line in found if line.startswith(PREFIX)]
+    own = [number for number, line in enumerate(found) if line.startswith(PREFIX)]
     if own:
-        return own[-1].removeprefix(PREFIX)
+        hints = [line.removeprefix(HINT) for line in found[own[-1] + 1 :][:1] if line.startswith(HINT)]
+        return ". ".join([found[own[-1]].removeprefix(PREFIX), *hints])
     at = max((number for number, line in enumerate(found) if TRACEBACK in line), default=-1)
     if at >= 0:
         after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]

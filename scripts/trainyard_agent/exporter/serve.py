@@ -116,7 +116,7 @@ def run(contract_file: str, kinds: list[str], period: float, port: int) -> int:
         try:
             now = contract_of(contract_file)
             if now["nodePools"] != contract["nodePools"]:
-                raise SystemExit("trainyard: the contract's node pools have changed, so all nodes are read anew")
+                raise SystemExit("the contract's node pools have changed, so all nodes are read anew")
             contract = now
             shown.put(looking.page(contract, time.time()))
             shown.made = time.monotonic()

@@ -44,12 +44,13 @@ def test_version(trainyard: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nothing"], "No such command 'nothing'"),
-        (["cluster", "nothing"], "No such command 'nothing'"),
+        (["nothing"], "error: no such command 'nothing'\nhint: run `trainyard --help`\n"),
+        (["trian"], "error: no such command 'trian'\nhint: did you mean train?\n"),
+        (["cluster", "nothing"], "error: no such command 'nothing'\nhint: run `trainyard cluster --help`\n"),
         (["cluster", "up", "--images", "push"], "'push' is not one of 'auto', 'pull', 'build'"),
         (["cluster", "up", "--gpus", "four"], "'four' is not a valid integer"),
-        (["cluster", "up", "--gpu-count", "4"], "No such option"),
-        (["cluster", "load"], "Missing argument 'IMAGE'"),
+        (["cluster", "up", "--gpu-count", "4"], "no such option"),
+        (["cluster", "load"], "missing argument 'IMAGE'"),
     ],
 )
 def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:

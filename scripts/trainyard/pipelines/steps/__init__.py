@@ -15,17 +15,17 @@ from trainyard.errors import TrainyardError
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """An error ends the process with one sentence, after what was printed before."""
+def _errors_end_here() -> Iterator[None]:
+    """An error ends the process with `error: …` and `hint: …`, after what was printed before."""
     try:
         yield
     except TrainyardError as error:
         sys.stdout.flush()
-        sys.exit(f"error: {error}")
+        sys.exit("\n".join(error.lines()))
 
 
 def train(framework: str, given: Mapping[str, Any]) -> str:
-    """Runs a training component; returns its job's name. An error ends the process with one sentence.
+    """Runs a training component; returns its job's name. An error ends the process.
 
     Args:
         framework: pytorch, tensorflow, mpi or volcano.
@@ -33,7 +33,7 @@ def train(framework: str, given: Mapping[str, Any]) -> str:
     """
     from trainyard.pipelines.steps import component
 
-    with _told():
+    with _errors_end_here():
         return component.run(framework, given, os.environ)
 
 
@@ -45,14 +45,14 @@ class Made(NamedTuple):
 
 
 def create_object(given: Mapping[str, Any]) -> Made:
-    """Makes an object of Kubernetes and waits for it. An error ends the process with one sentence.
+    """Makes an object of Kubernetes and waits for it. An error ends the process.
 
     Args:
         given: all arguments of the component.
     """
     from trainyard.pipelines.steps import component
 
-    with _told():
+    with _errors_end_here():
         return Made(*component.create(given, os.environ))
 
 
@@ -64,14 +64,14 @@ class Registered(NamedTuple):
 
 
 def register_model(given: Mapping[str, Any]) -> Registered:
-    """Registers a folder as a version of a model. An error ends the process with one sentence.
+    """Registers a folder as a version of a model. An error ends the process.
 
     Args:
         given: all arguments of the component, with `registered` to fill.
     """
     from trainyard.pipelines.steps import models
 
-    with _told():
+    with _errors_end_here():
         return Registered(*models.register(given, os.environ))
 
 
@@ -83,14 +83,14 @@ class Judged(NamedTuple):
 
 
 def gate_model(given: Mapping[str, Any]) -> Judged:
-    """Compares a version with the one in service. An error ends the process with one sentence.
+    """Compares a version with the one in service. An error ends the process.
 
     Args:
         given: all arguments of the component.
     """
     from trainyard.pipelines.steps import models
 
-    with _told():
+    with _errors_end_here():
         return Judged(*models.gate(given, os.environ))
 
 
@@ -102,5 +102,5 @@ def serve_model(given: Mapping[str, Any]) -> str:
     """
     from trainyard.pipelines.steps import models
 
-    with _told():
+    with _errors_end_here():
         return models.serve(given, os.environ)

@@ -132,7 +132,7 @@ class Store:
         done = self._kube.exec(self._pod, command, stdin=stdin, stdout=stdout, timeout_s=SILENCE_S)
         last = (done.stderr.strip().splitlines() or [""])[-1]
         if done.code:
-            what = last.removeprefix("trainyard: ") or f"the pod's program ended with code {done.code}"
+            what = last.removeprefix("error: ") or f"the pod's program ended with code {done.code}"
             kind = StoreUnavailableError if done.code == objects.UnavailableError.exit_code else TrainyardError
             raise kind(what, where=place if place not in what else "", hint=_hint(what))
         try:

@@ -156,5 +156,5 @@ def test_a_file_that_is_not_there(trainyard: Call, site: str) -> None:
     ended = trainyard("adopt", "nowhere.yaml", "--contract", site)
     assert (ended.code, ended.err) == (
         2,
-        "trainyard: nowhere.yaml: No such file or directory. name files with manifests.\n",
+        "error: nowhere.yaml: No such file or directory\nhint: name files with manifests\n",
     )

@@ -76,7 +76,7 @@ def test_of_the_ranks_that_mpi_starts_only_the_first_says_it(tmp_path: Path) -> 
 def test_the_commands_own_code_is_kept_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert run(tmp_path, FILES, "sh", "-c", "exit 7")[0] == 7
     code, out = run(tmp_path, FILES, "no-such-program")
-    assert code == 127 and "trainyard: no-such-program: No such file or directory" in out
+    assert code == 127 and "error: no-such-program: No such file or directory" in out
 
 
 def test_a_build_that_cannot_be_read_ends_nothing(tmp_path: Path) -> None:

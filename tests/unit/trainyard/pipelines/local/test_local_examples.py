@@ -64,7 +64,7 @@ def test_mnist_from_data_to_a_registered_model(tmp_path: Path) -> None:
     again = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=3", "-p", "minimum=1.5")
     assert again.returncode == 1
     assert again.stderr.startswith(
-        f"trainyard: step evaluate failed: accuracy {facts['accuracy']:.4f} is below the bar of 1.5000"
+        f"error: step evaluate failed: accuracy {facts['accuracy']:.4f} is below the bar of 1.5000"
     )
 
 
