@@ -17,7 +17,7 @@ from trainyard_dev.chart import parts
 @pytest.fixture(scope="session")
 def render(tmp_path_factory: pytest.TempPathFactory) -> Rendering:
     """What the chart makes of values beside a profile."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of the person who runs the tests
     return Rendering(tmp_path_factory.mktemp("chart"))
 
 

@@ -1,4 +1,4 @@
-"""Training that goes on when nodes come and go: every change starts the ranks anew from the last snapshot.
+"""Training that goes on when nodes come and go: every change restarts the ranks from the last snapshot.
 
     trainyard train --dir examples/elastic
 

@@ -28,7 +28,7 @@ def register_model(
     """Registers the files of a model as a version, whose name is made of the content.
 
     Args:
-        name: the model's name: small letters, digits and hyphens.
+        name: the model's name: lower-case letters, digits and hyphens.
         card: what the files' own model.json does not say: framework, inputs, outputs, data, code; see
             charts/serving/README.md.
         metrics: numbers by which it is compared, beside those of the artifact and of metrics.json.

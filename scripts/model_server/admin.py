@@ -16,7 +16,7 @@ def build(state: State) -> Starlette:
 
     async def healthz(request: Request) -> Response:
         dead = state.phase == READY and not state.ready
-        return PlainTextResponse("nobody answers requests any more\n" if dead else "ok\n", 503 if dead else 200)
+        return PlainTextResponse("the server no longer answers requests\n" if dead else "ok\n", 503 if dead else 200)
 
     async def readyz(request: Request) -> Response:
         return PlainTextResponse("ok\n" if state.ready else f"not ready: {state.phase}\n", 200 if state.ready else 503)

@@ -196,10 +196,10 @@ def _named(state: State, request: Request) -> None:
     """Raises NotFoundError unless the path names the model and version that are here."""
     name, version = request.path_params["name"], request.path_params.get("version")
     if name != state.card.name:
-        raise NotFoundError(f"there is no model {name[:80]}", hint=f"this server has {state.card.name}")
+        raise NotFoundError(f"no model {name[:80]}", hint=f"this server has {state.card.name}")
     if version not in (None, state.card.version):
         hint = f"this server has {state.card.version}"
-        raise NotFoundError(f"there is no version {version[:80]} of {name}", hint=hint)
+        raise NotFoundError(f"no version {version[:80]} of {name}", hint=hint)
 
 
 async def _body(state: State, request: Request) -> bytes:

@@ -34,7 +34,7 @@ def document(body: bytes) -> dict[str, Any]:
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise RequestError(f"is no JSON: {error}", where="body", hint="send a JSON object") from None
+        raise RequestError(f"is not JSON: {error}", where="body", hint="send a JSON object") from None
     if not isinstance(said, dict):
         raise RequestError("is not an object", where="body", hint="send a JSON object")
     return said

@@ -132,7 +132,7 @@ def read(folder: Path) -> Card:
         document = json.loads(file.read_text())
     except FileNotFoundError:
         hint = "register the model, or name the folder that holds its card"
-        raise CardError(f"there is no {CARD}", where=str(folder), hint=hint) from None
+        raise CardError(f"no {CARD}", where=str(folder), hint=hint) from None
     except (OSError, ValueError) as error:
         raise CardError(f"can't be read: {error}", where=str(file), hint="write it as JSON") from None
     return parse(document, str(file))
@@ -153,12 +153,12 @@ def parse(document: Any, where: str = CARD) -> Card:
         raise said.error("files", f"lacks {builder.partition(':')[0]}, which the builder is in", "give its sha256")
     digest = said.text("digest", _DIGEST, "sha256: and 64 digits", needed=file not in files) or files[file]
     if file in files and files.pop(file) != digest:
-        raise said.error("digest", f"is another than files has of {file}", "leave out the wrong one")
+        raise said.error("digest", f"differs from that of {file} in files", "leave out the wrong one")
     inputs, outputs = said.tensors("inputs"), said.tensors("outputs")
     if framework == "sklearn" and len(inputs) != 1:
         raise said.error("inputs", "are several; scikit-learn takes one", "put all features into one tensor")
     return Card(
-        said.text("name", NAME, "small letters, digits, dots and hyphens, at most 63"),
+        said.text("name", NAME, "lower-case letters, digits, dots and hyphens, at most 63"),
         said.text("version", VERSION, "letters, digits, dots and hyphens, at most 63"),
         framework,
         file,
@@ -237,7 +237,7 @@ class _Fields:
             raise self.error(name, "are missing", "write a list of {name, datatype, shape}")
         found = tuple(self._tensor(f"{name}[{at}]", one) for at, one in enumerate(value))
         if len({one.name for one in found}) < len(found):
-            raise self.error(name, "have a name twice", "give each its own")
+            raise self.error(name, "has a duplicate name", "give each its own")
         return found
 
     def _tensor(self, at: str, value: Any) -> Tensor:

@@ -43,7 +43,7 @@ class Keys:
             self._digests = read(self._file)
         except ServerError as error:
             if self._digests:
-                print(f"no key is taken any more: {error}", flush=True)
+                print(f"all keys are refused: {error}", flush=True)
             self._digests = []
 
 
@@ -55,5 +55,5 @@ def read(file: Path) -> list[str]:
     except (OSError, ValueError) as error:
         raise ServerError(f"can't be read: {error}", where=str(file), hint=hint) from None
     if not isinstance(said, list) or not all(isinstance(one, str) and _DIGEST.fullmatch(one) for one in said):
-        raise ServerError("holds something else than digests", where=str(file), hint=hint)
+        raise ServerError("must contain digests only", where=str(file), hint=hint)
     return said

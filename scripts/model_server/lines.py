@@ -9,7 +9,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 def patient(seconds: float) -> type[Any]:
-    """uvicorn's protocol, which by itself waits for ever for the head of a request: it waits so long.
+    """uvicorn's protocol, which by itself waits forever for the head of a request: it waits so long.
 
     Time counts from the connection, or from what comes after an answer; a request that has begun is the application's.
     """

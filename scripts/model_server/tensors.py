@@ -109,7 +109,7 @@ def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
         found.append(bytes(blob[end : end + length]))
         at = end + length
     if at != len(blob) or len(found) != count:
-        what = f"is no {count} texts, each behind its length of four bytes"
+        what = f"is not {count} strings, each preceded by its length in four bytes"
         raise RequestError(what, where=where, hint="send as many as the shape says")
     try:
         return np.array([one.decode() for one in found], dtype=object)

@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 an error or a failed check; 2 wrong usage; 130 interrupted
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import signal
 import sys
@@ -101,6 +102,8 @@ def _end(lines: list[str], code: int = 1) -> NoReturn:
 def _of_click(error: click.ClickException) -> list[str]:
     """The lines of an error that click found on the command line."""
     similar, context = getattr(error, "possibilities", None), getattr(error, "ctx", None)
+    if context and (name := getattr(error, "command_name", "")):
+        similar = difflib.get_close_matches(name, context.command.list_commands(context))
     what = error.message if similar else error.format_message()
     hint = f"run `{context.command_path} --help`" if context else ""
     if similar:

@@ -1,4 +1,4 @@
-"""What a terminal takes and its reader wants; nothing of it goes into files and logs."""
+"""What a terminal takes and its reader wants, and files and logs must not get."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from typing import TextIO
 
 # What a terminal obeys: colours, which stay, and all that moves the cursor, sets titles, answers, or clears. A tab and
-# a line that is begun anew, as bars of progress do, stay as well.
+# a line that is rewritten, as progress bars do, stay as well.
 _OBEYED = re.compile(rb"\x1b\[[0-9;:]*m|[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 def redrawable(stream: TextIO) -> bool:
-    """Whether lines that were written can be written anew."""
+    """Whether lines that were written can be rewritten."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 

@@ -199,7 +199,7 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
             if old is not None and due:
                 editor.change(node, old, due.pop(0), 0, 0)
     except yaml.YAMLError as error:
-        raise UsageError(f"not YAML: {str(error).splitlines()[0]}", where=file) from None
+        raise UsageError(f"invalid YAML: {str(error).splitlines()[0]}", where=file) from None
     made = editor.done()
     said = [one for one in yaml.load_all(made, yaml_lines.Loader) if one is not None]
     if _comparable(said) != _comparable(list(wanted)):

@@ -53,9 +53,9 @@ def documents(text: str, file: str) -> list[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{file}:{mark.line + 1}" if mark else file
-        raise UsageError(f"not YAML: {error.problem or error.context}", where=where) from None
+        raise UsageError(f"invalid YAML: {error.problem or error.context}", where=where) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"not YAML: {error}".splitlines()[0], where=file) from None
+        raise UsageError(f"invalid YAML: {error}".splitlines()[0], where=file) from None
     finally:
         loader.dispose()
     return found

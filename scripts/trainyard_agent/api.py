@@ -79,7 +79,7 @@ class Api:
         return json.loads(text) if text else {}
 
     def text(self, path: str, query: dict[str, str] | None = None) -> str:
-        """GET what is no JSON, such as a log."""
+        """GET something other than JSON, such as a log."""
         return "\n".join(self.lines(path, query))
 
     def lines(self, path: str, query: dict[str, str] | None = None, *, timeout: float = 60.0) -> Iterator[str]:

@@ -28,7 +28,7 @@ def run(
     Args:
         look: one round. Raises PlatformError.
         well: what is said when nothing is wrong any more.
-        once: look once and end. Raises PlatformError then.
+        once: run once and end. Raises PlatformError then.
     """
     stop, before = threading.Event() if once else told_to_stop(), ""
     while True:

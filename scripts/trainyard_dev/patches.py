@@ -79,7 +79,7 @@ def _stale(patch: Path, what: str, lost: str, about: str) -> TrainyardError:
     return TrainyardError(
         f"{what} changed: {lost}",
         where=_where(patch),
-        hint=f'see whether "{about}" is still needed, then make the patch anew (charts/README.md)',
+        hint=f'see whether "{about}" is still needed, then recreate the patch (charts/README.md)',
     )
 
 
@@ -113,5 +113,5 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
 
 def _broken(patch: Path, line: int, what: str) -> TrainyardError:
     return TrainyardError(
-        what, where=f"{_where(patch)}, line {line}", hint="make it anew with `diff -u` (charts/README.md)"
+        what, where=f"{_where(patch)}, line {line}", hint="recreate it with `diff -u` (charts/README.md)"
     )

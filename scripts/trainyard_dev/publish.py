@@ -57,7 +57,7 @@ WRITERS: dict[str, Callable[[Path], str]] = {
 
 @click.command()
 def publish() -> None:
-    """Write dashboards, and pages and plots of the last campaigns, to out/publish/. Runs no campaign."""
+    """Write dashboards, pages and plots to out/publish/. From the last campaigns; runs none."""
     top = OUT / "publish"
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir(parents=True)

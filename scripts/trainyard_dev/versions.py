@@ -31,7 +31,7 @@ _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 class ToolSet:
     """Binaries built together, from the go.mod in `tools/<name>/` or from that of another set: `of`.
 
-    A set of another `family` is a further version of it: its binaries are had by family's name and version only.
+    A set of another `family` is a further version of it: its binaries are found by the family's name and version only.
     """
 
     name: str

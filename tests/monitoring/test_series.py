@@ -43,7 +43,7 @@ def test_what_is_written_down_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("giver", [one for one in known.givers() if one.files], ids=lambda one: one.by)
-def test_names_stand_in_the_source(giver: known.Giver) -> None:
+def test_names_stand_in_the_source(giver: known.MetricsSource) -> None:
     folder = _source(giver)
     texts = "\n".join(file.read_text() for file in folder.glob(giver.files))
     if not texts and not giver.module:
@@ -53,7 +53,7 @@ def test_names_stand_in_the_source(giver: known.Giver) -> None:
         assert any(end in texts if end == name else f'"{end}"' in texts for end in giver.ends(name)), name
 
 
-def _source(giver: known.Giver) -> Path:
+def _source(giver: known.MetricsSource) -> Path:
     """Where its files are: in a set's main module, in a module beside that one, or here."""
     if not giver.module:
         return ROOT

@@ -70,7 +70,7 @@ class Site:
         return found | changed
 
     def start(self, **changed: Any) -> None:
-        """Starts the hub, or starts it anew with these settings changed."""
+        """Starts the hub, or restarts it with these settings changed."""
         self.stop()
         (self.folder / "settings.json").write_text(json.dumps(self.settings(**changed)))
         (self.folder / "config.py").write_text(CONFIG.format(public=self.public, hub=self.hub_port))

@@ -143,7 +143,7 @@ def test_a_team_that_is_not_one_s_own_is_refused(site: Site) -> None:
     status, _ = ask(f"{site.api}/users/{ADA}/server", token, "POST", {"team": "speech"})
     assert status == 500 or not until(lambda: pod(site, ADAS, "speech"), 5)
     assert pod(site, ADAS, "speech") is None
-    assert "ada@example.org is no member of team speech" in site.log
+    assert "ada@example.org is not a member of team speech" in site.log
     assert stranger.start(team="vision", profile="small").status == 200
 
 

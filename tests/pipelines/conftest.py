@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="session")
 def objects() -> list[dict[str, Any]]:
     """The release with the teams vision and speech, which also serves models."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of the person who runs the tests
     made = package.render("kind", values=[HERE / "teams.yaml"], sets=["serving.enabled=true"])
     argo.quiet(made)
     return made

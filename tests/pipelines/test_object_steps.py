@@ -13,7 +13,7 @@ from stepping import TEAM, Made, Step
 from trainyard.pipelines.steps import objects
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.run import Run
-from trainyard.pipelines.steps.wish import Wish
+from trainyard.pipelines.steps.wish import ObjectRequest
 from trainyard_agent.api import Api
 from trainyard_dev.apiserver import ApiServer
 from waiting import wait
@@ -39,12 +39,12 @@ JOB: dict[str, Any] = {
 DONE = {"success_condition": "status.succeeded > 0", "failure_condition": "status.failed > 0"}
 
 
-def wish(uid: str, **given: Any) -> Wish:
+def wish(uid: str, **given: Any) -> ObjectRequest:
     env = {
         "TRAINYARD_RUN": "made-x1", "TRAINYARD_RUN_UID": uid, "TRAINYARD_TEAM": TEAM,
         "TRAINYARD_STEP": json.dumps({"task": "make"}),
     }  # fmt: skip
-    return Wish.of({"manifest": JOB, "settings": {"queue": TEAM}, **given}, Run.of(env))
+    return ObjectRequest.of({"manifest": JOB, "settings": {"queue": TEAM}, **given}, Run.of(env))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_job_is_made_waited_for_and_hands_a_value_on(start: Start, heard: Hear
     assert step.ended() == ""
     assert step.value == "1"
     assert f"created {made.title} in {TEAM}" in said
-    heard(f"{made.title} is as wanted")
+    heard(f"{made.title} meets its condition")
 
 
 def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(start: Start, heard: Heard) -> None:
@@ -159,7 +159,7 @@ def test_refused_pods_end_the_step_and_take_the_object_along(start: Start) -> No
         "FailedCreate", 'Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged'
     )
     made.collect_garbage()
-    assert "gets nowhere: " in step.ended() and "violates PodSecurity" in step.error
+    assert "makes no progress: " in step.ended() and "violates PodSecurity" in step.error
 
 
 def test_time_that_runs_out_takes_the_object_along(start: Start) -> None:
@@ -174,9 +174,9 @@ def test_an_object_of_somebody_else_is_left_alone(start: Start) -> None:
     step, made = start("uid-one", manifest=named)
     made.wait()
     error = start("uid-two", manifest=named, **DONE)[0].ended()
-    assert "Job mine is there already and is not this run's" in error
+    assert "Job mine already exists and belongs to another run" in error
     changed = json.loads(json.dumps(named).replace("600", "500"))
-    assert "is there already with other content" in start("uid-one", manifest=changed, **DONE)[0].ended()
+    assert "already exists with other content" in start("uid-one", manifest=changed, **DONE)[0].ended()
     times = {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:01Z"}
     ends = [{"type": kind, "status": "True", "reason": "Done"} for kind in ("SuccessCriteriaMet", "Complete")]
     made.say({**times, "conditions": ends, "succeeded": 1})

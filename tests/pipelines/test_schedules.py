@@ -56,7 +56,7 @@ def test_runs_begin_at_their_times_and_at_no_others(harness: PipelineHarness, ca
         assert code == 0, err
     assert call("schedule", "create", "still", pipeline, "--every", "1m", "--paused")[0] == 0
     code, _, err = call("schedule", "create", "often", pipeline, *each)
-    assert code == 1 and "there is already a schedule often in vision" in err
+    assert code == 1 and "schedule often already exists in vision" in err
 
     wait(lambda: any(one["status"].get("phase") == "Succeeded" for one in _runs(harness, "often")), "a run", MINUTE_S)
     run = _runs(harness, "often")[0]
@@ -74,7 +74,7 @@ def test_runs_begin_at_their_times_and_at_no_others(harness: PipelineHarness, ca
     for name in ("often", "early", "over", "still"):
         assert call("schedule", "delete", name)[0] == 0
     code, _, err = call("schedule", "delete", "often")
-    assert code == 1 and "there is no schedule often in vision" in err
+    assert code == 1 and "no schedule often in vision" in err
     assert call("schedule", "list")[2] == "no schedules in vision\n"
 
 

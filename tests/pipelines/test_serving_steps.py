@@ -21,7 +21,7 @@ from trainyard.kube import Access
 from trainyard.pipelines.steps import models
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.serving import apply, plan, render, shelf, versions
-from trainyard.serving.plan import Wish
+from trainyard.serving.plan import ServeRequest
 from trainyard_agent.api import Api
 from trainyard_dev.apiserver import ApiServer
 from waiting import wait
@@ -66,8 +66,8 @@ def served(server: ApiServer, tmp_path: Path, env: dict[str, str]) -> Iterator[s
     version = register(tmp_path, env, "first", 0.9)
     kube = Access(str(server.kubeconfig), namespace=TEAM, user="ada", groups=("vision-members",)).connect()
     known = contract.live(kube)
-    card = shelf.Shelf(shelf.Folder(tmp_path / "buckets"), TEAM).find("digits")
-    apply.send(kube, render.objects(plan.values(known, TEAM, card, Wish(), {}), TEAM), "digits")
+    card = shelf.ModelRegistry(shelf.Folder(tmp_path / "buckets"), TEAM).find("digits")
+    apply.send(kube, render.objects(plan.values(known, TEAM, card, ServeRequest(), {}), TEAM), "digits")
     ready(server)
     yield version
     apply.stop(Access(str(server.kubeconfig), namespace=TEAM).connect(), "digits")

@@ -103,7 +103,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(harness: PipelineHarness, call:
     assert (code, out) == (0, f"run {name} deleted\n")
     code, _, err = call("runs", "show", name)
     assert (code, err) == (
-        1, f"error: there is no run or job {name} in vision\nhint: `trainyard runs list` shows those there are\n"
+        1, f"error: no run or job {name} in vision\nhint: `trainyard runs list` shows those there are\n"
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def test_a_dry_run_sends_nothing(harness: PipelineHarness, call: Any, file: Any)
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["-p", "word=a", "--queue", "speech"], "queue speech is not for team vision. take one of vision, training."),
+        (["-p", "word=a", "--queue", "speech"], "queue speech is not for team vision. use one of vision, training."),
         (["-p", "word=a", "--priority", "system-node-critical"], "priority class system-node-critical is not for team"),
         ([], "the pipeline needs a value for word"),
         (["-p", "word=a", "-p", "often=often"], "often is 'often', it takes a whole number"),

@@ -123,7 +123,7 @@ def test_refused_pods_fail_the_step_within_seconds_with_the_events_words(start: 
     step, job = start("uid-refused")
     began = time.monotonic()
     job.warn("FailedCreatePod", SECURITY)
-    job.collect_garbage()  # the step takes the job away: its operator would try for ever
+    job.collect_garbage()  # the step takes the job away: its operator would try forever
     error = step.ended()
     assert time.monotonic() - began < 10
     assert "are refused: " in error and "violates PodSecurity" in error and "allowPrivilegeEscalation" in error
@@ -190,5 +190,5 @@ def test_stopped_step_takes_its_job_along(server: ApiServer, account: Path, api:
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM, output
-    assert f"the step is stopped: {job.title} goes with it" in output
+    assert f"the step is being stopped, and {job.title} with it" in output
     assert job.wait()["metadata"]["deletionTimestamp"]

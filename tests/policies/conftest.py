@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="session")
 def server() -> Iterator[ApiServer]:
     """The server with all that an installation leaves on it. Tests ask by dry run, or remove what they make."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of the person who runs the tests
     objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"])
     objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:

@@ -39,7 +39,7 @@ LOGIN_S = 180
 BUILT = build.is_built(build.builder("dex"))
 needs_dex = [pytest.mark.long, pytest.mark.skipif(not BUILT, reason="no Dex: bin/trainyard tools path dex")]
 needs_browser = pytest.mark.skipif(browser.program() is None, reason="no Chromium: apt-get install chromium")
-REUSED_S = 4  # Dex answers whoever asks twice within 3 s as it did the first time
+REUSED_S = 4  # Dex answers a second request within 3 s as it did the first time
 
 
 def values(issuer: str, **login: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def values(issuer: str, **login: Any) -> dict[str, Any]:
 
 def rendered(folder: Path, said: dict[str, Any]) -> list[dict[str, Any]]:
     """The chart's objects for these values."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of the person who runs the tests
     file = folder / "values.yaml"
     file.write_text(yaml.safe_dump(said))
     return package.render("kind", values=[file])

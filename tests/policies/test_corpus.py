@@ -14,7 +14,7 @@ from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus import picked, results, run, sources, started
-from trainyard_dev.corpus.asking import Asker
+from trainyard_dev.corpus.asking import MemberClient
 from trainyard_dev.corpus.judge import Result, judge, typical
 
 pytestmark = pytest.mark.long
@@ -23,14 +23,14 @@ SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")
 
 
 @pytest.fixture(scope="module")
-def asker() -> Iterator[Asker]:
+def asker() -> Iterator[MemberClient]:
     """Asks a server of the platform as it is without options."""
     with run.served() as asking:
         yield asking
 
 
 @pytest.fixture(scope="module")
-def filling() -> Iterator[Asker]:
+def filling() -> Iterator[MemberClient]:
     """Asks a server that fills in what the platform knows."""
     with run.served(fills=True) as asking:
         yield asking
@@ -45,18 +45,18 @@ def had(group: str) -> list[sources.Example]:
 
 
 @pytest.fixture(scope="module")
-def plain(asker: Asker) -> dict[str, list[Result]]:
+def plain(asker: MemberClient) -> dict[str, list[Result]]:
     """The verdicts on the sample, as it is."""
     return judged(asker)
 
 
 @pytest.fixture(scope="module")
-def filled(filling: Asker) -> dict[str, list[Result]]:
+def filled(filling: MemberClient) -> dict[str, list[Result]]:
     """The verdicts on the sample where the server fills in."""
     return judged(filling)
 
 
-def judged(asker: Asker) -> dict[str, list[Result]]:
+def judged(asker: MemberClient) -> dict[str, list[Result]]:
     site = run.judged(asker)
     return {group: [judge(one, site, asker) for one in had(group)] for group in sources.GROUPS}
 

@@ -133,7 +133,7 @@ def test_nobody_gets_a_queue_that_they_may_not_use(filling: ApiServer) -> None:
 
 
 def test_gpus_counted_by_class(filling: ApiServer) -> None:
-    """A namespace that no upgrade has rewritten names the class, and the API server computes the number anew."""
+    """A namespace that no upgrade has rewritten names the class, and the API server computes the number again."""
     labels = {"trainyard.io/team": "counted"}
     notes = {
         "trainyard.io/queues": "vision", "trainyard.io/priority-classes": "training-normal",

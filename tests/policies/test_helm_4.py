@@ -25,7 +25,7 @@ from trainyard_dev.chart import package, parts
 pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
 SYSTEM = helm.NAMESPACE
-# Whoever looks after what a deleted namespace or owner leaves behind; no other controller runs.
+# Looks after what a deleted namespace or owner leaves behind; no other controller runs.
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
 RELEASED = "meta.helm.sh/release-name"
 # Who writes the CA of its certificate into its webhooks, by what their names hold, and how its client calls itself.
@@ -162,7 +162,7 @@ def test_a_release_of_helm_4_from_its_installation_to_its_end(empty: ApiServer, 
     managers = {one["manager"] for hook in webhooks(empty) for one in hook["metadata"]["managedFields"]}
     assert managers == {"helm"}, "it applied on the server"
     release("4", "upgrade", *PARTS)
-    assert _generations(empty) == kept, "where nothing changes, a server refuses nothing and makes nothing anew"
+    assert _generations(empty) == kept, "where nothing changes, a server refuses nothing and replaces nothing"
     assert operators_start(empty) > 5
     restarted(empty)
     scaled(empty, "trainyard-training-operator", 0)

@@ -46,4 +46,4 @@ def test_in_a_notebook_the_hub_says_who_one_is_and_another_user_s_key_gets_nothi
         asked = world.kubectl(tmp_path, "auth", "can-i", "create", "pytorchjobs.kubeflow.org", **ada)
         assert asked.stdout == "yes\n", asked.stderr
         stolen = world.kubectl(tmp_path, "get", "pods", **notebook, JUPYTERHUB_API_TOKEN="bob-key")
-        assert stolen.returncode == 1 and "the hub answers 403 Forbidden" in stolen.stderr
+        assert stolen.returncode == 1 and "the hub answered 403 Forbidden" in stolen.stderr

@@ -17,7 +17,7 @@ REFUSED = {
     "for another audience": ({"aud": "somebody-else"}, "audience"),
     "that has ended": ({"iat": -900, "exp": -60}, "token is expired"),
     "of another issuer": ({"iss": "https://elsewhere.example.org"}, "invalid bearer token"),
-    "that counts for two days": ({"exp": 172800}, "the token counts longer than a day"),
+    "that counts for two days": ({"exp": 172800}, "the token is valid for more than a day"),
     "without a name": ({"email": None}, "email"),
     "with an email that nobody has verified": ({"email_verified": False}, "email not verified"),
 }

@@ -38,8 +38,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
     made = FolderStore(tmp_path / "store")
 
     @contextmanager
-    def opened(kube: Any, known: Any) -> Iterator[shelf.Shelf]:
-        yield shelf.Shelf(made, kube.namespace, shelf.bucket_of(known))
+    def opened(kube: Any, known: Any) -> Iterator[shelf.ModelRegistry]:
+        yield shelf.ModelRegistry(made, kube.namespace, shelf.bucket_of(known))
 
     monkeypatch.setattr(shelf, "opened", opened)
     for version, accuracy in (("1", 0.9), ("2", 0.95)):
@@ -53,7 +53,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
             "metrics": {"accuracy": accuracy},
             **TENSORS,
         }
-        shelf.Shelf(made, "vision").register(folder, shelf.complete(folder, given))
+        shelf.ModelRegistry(made, "vision").register(folder, shelf.complete(folder, given))
     return made
 
 

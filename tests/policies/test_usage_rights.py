@@ -55,7 +55,7 @@ def rendered(folder: Path, **usage: Any) -> Objects:
 
 
 class Played:
-    """Figures of one pod, whoever is asked for."""
+    """Figures of one pod, for any pod."""
 
     scrape = 15.0
 

@@ -54,7 +54,7 @@ def refused(launch: Callable[..., Server], source: Any, words: str, **env: str) 
     """A server that ends at once with these words."""
     server = launch(source, ready=False, **env)
     assert server.process.wait(120) == 1
-    assert words in server.said()
+    assert words in server.output()
     return server
 
 

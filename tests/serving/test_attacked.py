@@ -1,4 +1,4 @@
-"""A server attacked: behind keys by whoever has its address alone, and by whoever it answers."""
+"""A server attacked: behind keys by those who have its address alone, and by those whom it answers."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_pytorch_computes_with_the_threads_that_it_was_given(
     ("builder", "words"),
     [
         ("net.py:small", "has other weights than net.py:small makes"),
-        ("net.py:nothing", "builder: net.py:nothing: returns a NoneType, no module"),
+        ("net.py:nothing", "builder: net.py:nothing: returns a NoneType, not a module"),
         ("net.py:other", "has no function other. name the one that makes the module."),
     ],
 )

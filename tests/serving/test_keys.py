@@ -1,4 +1,4 @@
-"""A model with keys answers nobody without one, and no longer whoever's key was taken off the list."""
+"""A model with keys answers nobody without one, and no longer those whose key was removed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_key_ends_with_its_line(launch: Start, tmp_path: Path) -> None:
     assert ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 200
     file.write_text("[1]")
     wait(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 401, "that the key is 401")
-    assert "no key is taken any more" in server.said()
+    assert "all keys are refused" in server.output()
     write_keys(file, KEYS[0])
     wait(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 200, "that the key is 200")
 

@@ -96,13 +96,13 @@ LABEL = {"name": "label", "datatype": "INT32", "shape": [-1]}
         ("sklearn", {"outputs": [LABEL]}, "outputs: label: is INT64 in fact, and the card says INT32"),
         ("sklearn", {"outputs": [LABEL | {"datatype": "INT64", "shape": [-1, 1]}]}, "has the shape [1] for 1 rows"),
         ("sklearn", {"outputs": [LABEL | {"method": "transform"}]}, "transform, which LogisticRegression has not"),
-        ("sklearn", {"outputs": [LABEL | {"method": "__class__"}]}, "is asked for by __class__"),
+        ("sklearn", {"outputs": [LABEL | {"method": "__class__"}]}, "needs the method __class__"),
     ],
 )
 def test_what_is_not_as_its_card_says_is_never_served(
     launch: Start, changed: Changed, source: str, fields: dict[str, Any], words: str
 ) -> None:
-    assert "Traceback" not in refused(launch, changed(source, **fields), words).said()
+    assert "Traceback" not in refused(launch, changed(source, **fields), words).output()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_wrong_request_spoils_no_other_in_its_batch(launch: Start, changed: Ch
     assert [said.status for said in found] == [200, 500, 200]
     assert found[1].json["error"].startswith("the model failed: ValueError")
     assert "NaN" not in found[1].body.decode()
-    assert "contains NaN" in server.said()
+    assert "contains NaN" in server.output()
 
 
 def test_who_has_gone_is_computed_for_no_more(launch: Start) -> None:

@@ -161,9 +161,9 @@ def test_a_plain_request_that_is_not_the_models_is_refused(shared: dict[str, Ser
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("POST", "/v2/models/other/infer", 404, "there is no model other. this server has digits"),
-        ("POST", f"{MODEL}/versions/2/infer", 404, "there is no version 2 of digits. this server has 1"),
-        ("GET", f"{MODEL}/versions/2/ready", 404, "there is no version 2 of digits"),
+        ("POST", "/v2/models/other/infer", 404, "no model other. this server has digits"),
+        ("POST", f"{MODEL}/versions/2/infer", 404, "no version 2 of digits. this server has 1"),
+        ("GET", f"{MODEL}/versions/2/ready", 404, "no version 2 of digits"),
         ("GET", f"{MODEL}/infer", 405, "takes no GET"),
         ("GET", "/metrics", 404, "is not a path here. use /v2/models/NAME/infer or /predict, both by POST"),
         ("POST", "/v2/repository/models/digits/unload", 404, "is not a path here"),

@@ -16,7 +16,7 @@ from minio.error import S3Error
 
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import archive, backup, restore, targets
-from trainyard_agent.store.restore import Wish
+from trainyard_agent.store.restore import RestoreRequest
 from trainyard_agent.store.targets import BucketTarget, FolderTarget, Target
 
 NOW = datetime(2026, 5, 4, 2, 17, tzinfo=UTC)
@@ -55,7 +55,7 @@ class World:
 
     def restore(self, **wish: Any) -> dict[str, Any]:
         return restore.restore(
-            Wish(**({"stamp": "latest"} | wish)), self.target, self.contract, self.export, lambda: self.client
+            RestoreRequest(**({"stamp": "latest"} | wish)), self.target, self.contract, self.export, lambda: self.client
         )
 
     def files(self, folder: Path) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_unfinished_backup_does_not_count_and_old_ones_go(world: World) -> None:
     assert gone == [STAMP, "20260505T021700Z", "20260401T000000Z"]
     assert world.target.stamps() == ["20260506T021700Z", "20260507T021700Z"]
     assert world.target.unfinished() == []
-    with pytest.raises(PlatformError, match="there is no backup 20260504T021700Z; there are 20260506T021700Z"):
+    with pytest.raises(PlatformError, match="no backup 20260504T021700Z; there are 20260506T021700Z"):
         targets.find(world.target, STAMP)
 
 
@@ -232,7 +232,7 @@ def test_newest_whole_backup_outlives_incomplete_ones(
     monkeypatch.setattr(backup.connect, "client", lambda access: world.client)
     world.back_up()
     for hours in (1, 2):
-        with pytest.raises(PlatformError, match="is there, without bucket-absent"):
+        with pytest.raises(PlatformError, match="is complete, except for bucket-absent"):
             backup.run(str(contract), ["runs", "absent"], "", world.target, 1, NOW + timedelta(hours=hours))
     assert world.target.stamps() == [STAMP, "20260504T041700Z"]
     assert backup.run(str(contract), ["runs"], "", world.target, 1, NOW + timedelta(hours=3)) == 0
@@ -303,9 +303,9 @@ def test_a_backup_is_listed_and_restored_at_will(world: World, tmp_path: Path, c
 )
 def test_wrong_wishes_are_refused(env: dict[str, str], reason: str) -> None:
     with pytest.raises(PlatformError, match=reason):
-        Wish.read(env)
+        RestoreRequest.read(env)
 
 
 def test_wish_is_read_from_the_environment() -> None:
     env = {"RESTORE_FROM": "latest", "RESTORE_ONLY": "a, b", "RESTORE_PATH": "/x/y/", "RESTORE_OVERWRITE": "true"}
-    assert Wish.read(env) == Wish("latest", ("a", "b"), "x/y", "", True)
+    assert RestoreRequest.read(env) == RestoreRequest("latest", ("a", "b"), "x/y", "", True)

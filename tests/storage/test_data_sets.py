@@ -104,9 +104,9 @@ def test_a_members_folder_is_brought_listed_and_deleted(run: Any, cluster: Clust
     assert run("delete", "digits").out == "data set digits deleted: 4 files\n"
     assert names(cluster) == []
     assert "no data sets for vision; `trainyard data put FOLDER` brings some" in run("list").err
-    with pytest.raises(TrainyardError, match="there is no data set digits"):
+    with pytest.raises(TrainyardError, match="no data set digits"):
         run("delete", "digits")
-    with pytest.raises(TrainyardError, match="there is no data set digits"):
+    with pytest.raises(TrainyardError, match="no data set digits"):
         run("list", "digits")
 
 
@@ -242,7 +242,7 @@ def test_a_folder_of_the_workspace(run: Any, cluster: Cluster, folder: Path, tmp
     """The volume is a folder of this machine here."""
     volume = tmp_path / "volume"
     volume.mkdir()
-    with pytest.raises(TrainyardError, match="there is no claim workspace in vision"):
+    with pytest.raises(TrainyardError, match="no claim workspace in vision"):
         run("put", folder, "workspace/digits")
     cluster.claims["workspace"] = {"metadata": {"name": "workspace"}}
     real = Cluster._pod

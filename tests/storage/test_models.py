@@ -36,12 +36,12 @@ def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
     folder = trained(tmp_path / "out", b"weights" * 1000)
     card = shelf.complete(folder, {"name": "digits", "framework": "pytorch", "file": "model.pt", **TENSORS})
     with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        found = shelf.Shelf(shelf.ByPod(store), "vision")
+        found = shelf.ModelRegistry(shelf.ByPod(store), "vision")
         made = found.register(folder, card)
         assert found.find("digits").document()["uri"] == f"s3://runs/vision/models/digits/{made.version}"
         assert found.find("digits").digest == card["digest"] and found.listed()[0].changed > 0
     # A step of a pipeline sees the same by its own keys.
-    direct = shelf.Shelf(shelf.Direct(server.admin), "vision")
+    direct = shelf.ModelRegistry(shelf.EnvironmentStore(server.admin), "vision")
     assert direct.find(f"digits@{made.version[:6]}").version == made.version
     assert direct.register(folder, card).version == made.version
     # What a server's pod gets is what its server takes.
@@ -72,5 +72,5 @@ def test_what_is_no_card_is_passed_over(runs: Minio) -> None:
     assert {one["place"]: one["card"] for one in found} == {
         "broken/1": None, "good/1": {"name": "good"}, "list/1": None,
     }  # fmt: skip
-    assert [card.title for card in shelf.Shelf(shelf.Direct(runs), "odd").listed()] == ["good@1"]
+    assert [card.title for card in shelf.ModelRegistry(shelf.EnvironmentStore(runs), "odd").listed()] == ["good@1"]
     assert json.dumps(found)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from error_lines import sentence
 from local_server import Answers, serving
 
 import trainyard_dev  # noqa: F401  values become a contract by the pinned helm
@@ -62,12 +63,10 @@ class Ended:
     err: str
 
     def error(self) -> str:
-        """What standard error says, in one line; fails when it isn't `error: …`, with at most one `hint: …` below."""
+        """What standard error says, in one line; fails when that isn't an error and perhaps its hint."""
         assert self.code != 0
         assert "Traceback" not in self.out + self.err
-        lines = self.err.strip().splitlines()
-        assert [line.partition(": ")[0] for line in lines] in (["error"], ["error", "hint"]), self.err
-        return " ".join(line.partition(": ")[2] + "." for line in lines)
+        return sentence(self.err)
 
 
 @pytest.fixture

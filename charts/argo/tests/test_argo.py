@@ -175,14 +175,14 @@ def test_without_argo_there_is_nothing_of_it(render: Rendering) -> None:
         (["argo.executor.storeOutageSeconds=0"], ["storeOutageSeconds"]),
         (
             ["global.contract.pipelines.serviceAccount=training"],
-            ["pipelines.serviceAccount is training", "one of their own"],
+            ["pipelines.serviceAccount is training", "give pipelines their own"],
         ),
         (["global.contract.pipelines.bucket=raw-data"], ["pipelines.bucket is raw-data", "where teams may not write"]),
-        (made_by_steps("", "secrets"), ["pipelines.objects names secrets", "leave it out"]),
+        (made_by_steps("", "secrets"), ["pipelines.objects names secrets", "remove it"]),
         (made_by_steps("rbac.authorization.k8s.io", "roles"), ["pipelines.objects names roles"]),
         (
             made_by_steps("networking.k8s.io", "networkpolicies"),
-            ["pipelines.objects names networkpolicies", "take the team's bounds away"],
+            ["pipelines.objects names networkpolicies", "remove the team's limits"],
         ),
         (
             made_by_steps("monitoring.coreos.com", "podmonitors"),
@@ -191,7 +191,7 @@ def test_without_argo_there_is_nothing_of_it(render: Rendering) -> None:
         (made_by_steps("*", "jobs"), ["apiGroups"]),
         (
             ["global.contract.pipelines.bucket=nowhere"],
-            ["pipelines.bucket is nowhere", "none of global.contract.storage"],
+            ["pipelines.bucket is nowhere", "not among global.contract.storage"],
         ),
     ],
 )

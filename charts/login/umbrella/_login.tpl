@@ -6,8 +6,8 @@ context ca). Names and groups have a prefix, so that no issuer makes anybody a `
 {{- $root := index . 0 -}}{{- $login := $root.Values.global.contract.login -}}
 {{- $issuer := dict "url" $login.issuer "audiences" (list $login.clientId $login.notebooksClientId) "audienceMatchPolicy" "MatchAny" -}}
 {{- with index . 1 }}{{ $_ := set $issuer "certificateAuthority" . }}{{ end -}}
-{{- $day := dict "expression" "claims.exp - claims.iat <= 86400" "message" "the token counts longer than a day" -}}
-{{- $rules := list (dict "expression" "!user.username.startsWith('system:') && user.groups.all(group, !group.startsWith('system:'))" "message" "names of Kubernetes' own are nobody's") -}}
+{{- $day := dict "expression" "claims.exp - claims.iat <= 86400" "message" "the token is valid for more than a day" -}}
+{{- $rules := list (dict "expression" "!user.username.startsWith('system:') && user.groups.all(group, !group.startsWith('system:'))" "message" "names that begin with system: are reserved") -}}
 {{- with $login.blocked -}}
 {{- $names := list }}{{ range . }}{{ $name := printf "%s%s" $login.prefix . }}{{ $names = append (append $names $name) (lower $name) }}{{ end -}}
 {{- /* Issuers differ in whether Ada@ is ada@; who is blocked is so in any letters. */ -}}

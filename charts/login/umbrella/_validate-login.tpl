@@ -7,7 +7,7 @@
 login.enabled is true and global.contract.login.issuer is empty: write the https address at which browsers, pods and the API server reach it.
 {{- end }}
 {{- if not (or $ours.people $ours.connectors) }}
-login.enabled is true and nobody could log in: name login.people, or login.connectors.
+login.enabled is true, but nobody could log in: set login.people or login.connectors.
 {{- end }}
 {{- $seen := dict }}
 {{- range $ours.people }}
@@ -21,7 +21,7 @@ login.service.nodePort is {{ $ours.service.nodePort }} and login.service.type {{
 {{- end }}
 {{- end }}
 {{- if and $login.issuer (eq $login.clientId $login.notebooksClientId) }}
-global.contract.login.clientId and notebooksClientId are both {{ $login.clientId }}: give the hub, which has a secret, a name of its own.
+global.contract.login.clientId and notebooksClientId are both {{ $login.clientId }}: give the hub, which has a secret, its own client ID.
 {{- end }}
 {{- range $login.blocked }}
 {{- if hasPrefix $login.prefix . }}
@@ -30,7 +30,7 @@ global.contract.login.blocked names {{ . }} with the prefix, which would block n
 {{- end }}
 {{- if not $login.issuer }}
 {{- with $login.blocked }}
-global.contract.login.blocked names {{ first . }} and no issuer is set: nobody logs in by one.
+global.contract.login.blocked names {{ first . }} but no issuer is set, so nobody logs in through one: set the issuer, or empty the list.
 {{- end }}
 {{- end }}
 {{- end }}

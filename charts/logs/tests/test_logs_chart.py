@@ -142,8 +142,8 @@ def test_a_store_whose_users_are_the_site_s_gets_no_key(render: Rendering) -> No
 
 def test_values_that_do_not_fit(render: Rendering) -> None:
     assert render.errors({"logs": {"enabled": True, "bucket": "runs"}}) == [
-        'logs.bucket is "runs", which global.contract.storage.buckets has for something else: give the logs a bucket '
-        "of their own."
+        'logs.bucket is "runs", which global.contract.storage.buckets uses for something else: give the logs their '
+        "own bucket."
     ]
     unlimited = {"logs": {"enabled": True, "resources": {"limits": {"memory": None}}}}
     assert [one.partition(":")[0] for one in render.errors(unlimited)] == ["logs.resources has no limits.memory"]

@@ -12,7 +12,7 @@ model.version is empty: give the version that is served.
 {{- if and $source.bucket $source.claim }}
 {{ $which }}.source has a bucket and a claim: leave one of them out.
 {{- else if not (or $source.bucket $source.claim) }}
-{{ $which }}.source has neither bucket nor claim: say where the version is.
+{{ $which }}.source has neither bucket nor claim: set one of them.
 {{- else if and $source.claim (not $source.path) }}
 {{ $which }}.source.claim needs {{ $which }}.source.path: name the version's folder on the claim.
 {{- end }}
@@ -38,7 +38,7 @@ server.args is for triton and vllm: the platform's own server is set by server.e
 {{- end }}
 {{- range $name, $_ := .Values.server.env }}
 {{- if has $name (list "MODEL_DIR" "MODEL_NAME" "MODEL_VERSION" "KEYS_FILE" "MAX_BATCH" "BATCH_WAIT_MS" "DRAIN_S" "GRACE_S" "PORT" "ADMIN_PORT" "HOST") }}
-server.env sets {{ $name }}, which is the platform's to set: leave it out.
+server.env sets {{ $name }}, which the platform sets: leave it out.
 {{- end }}
 {{- end }}
 {{- if eq $a.from "outside" }}
@@ -71,7 +71,7 @@ autoscaling.min is {{ $s.min }} and autoscaling.max {{ $s.max }}: the first may 
 autoscaling.by is cpu and resources has no requests.cpu, which it is counted in: set it.
 {{- end }}
 {{- if and (eq (int $s.min) 0) (not .Values.inferenceService.enabled) (or (eq $s.by "cpu") (ne $s.source "keda-http")) }}
-autoscaling.min is 0, and nothing here would keep a request until a pod is there: set it to 1, or autoscaling.by to requests or concurrency and autoscaling.source to keda-http.
+autoscaling.min is 0, and nothing would hold a request until a pod is ready: set it to 1, or autoscaling.by to requests or concurrency and autoscaling.source to keda-http.
 {{- end }}
 {{- if and (ne $s.by "cpu") (eq $s.source "keda") (not $s.prometheus) }}
 autoscaling.source is keda: set autoscaling.prometheus to the address that it asks, such as http://trainyard-prometheus.trainyard-system.svc:9090.

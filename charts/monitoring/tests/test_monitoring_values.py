@@ -36,41 +36,42 @@ ROUTE = {"receiver": "ops", "routes": [{"receiver": "night", "matchers": ['team=
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"prometheus": {"retentionSize": "20Gi", "storage": {"size": "20Gi", "class": ""}}},
-        "monitoring.prometheus.retentionSize is 20Gi, of a volume of 20Gi: the volume would be full first; "
+        "monitoring.prometheus.retentionSize is 20Gi, of a volume of 20Gi: the volume would fill up first; "
         "make storage.size larger, or leave retentionSize empty.",
     ),
     (
         {"prometheus": {"enabled": False}},
         "monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: "
-        "nobody would send it alerts; set alertmanager.enabled to false, too.",
+        "nothing would send it alerts; set alertmanager.enabled to false, too.",
     ),
     (
         {"kubeStateMetrics": {"enabled": False}},
-        "monitoring.kubeStateMetrics.enabled is false: our Prometheus asks no other, so that alerts on nodes, "
+        "monitoring.kubeStateMetrics.enabled is false: our Prometheus queries no other, so alerts on nodes, "
         "controllers and backups could not fire; leave it true.",
     ),
     (
         {"alerts": {"rules": {"TrainyardNodeLost": {"threshold": 600}}}},
-        "monitoring.alerts.rules.TrainyardNodeLost.threshold is 600, and this alert compares with none: "
+        "monitoring.alerts.rules.TrainyardNodeLost.threshold is 600, but this alert has no threshold: "
         "leave it out, or set `for`.",
     ),
     (
         {"mockGpus": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},
         "monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is gpu-operator: "
-        "mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.",
+        "mock GPUs have no DCGM exporter; disable mockGpus if the GPUs are real.",
     ),
     (
         {"alertmanager": {"config": {"route": ROUTE, "receivers": [{"name": "ops"}]}}},
-        "monitoring.alertmanager.config has a route to night, which is none of its receivers (ops): "
+        "monitoring.alertmanager.config has a route to night, which is not among its receivers (ops): "
         "add it, or name one of these.",
     ),
     (
         {"alertmanager": {"config": {"route": {"receiver": None}, "receivers": [{"name": "ops"}]}}},
-        "monitoring.alertmanager.config.route has no receiver: name one of receivers for what no other route takes.",
+        "monitoring.alertmanager.config.route has no receiver: name the receiver of alerts that no other route "
+        "matches.",
     ),
     (
         {"alertmanager": {"config": {"receivers": [{"slack_configs": []}], "route": {"receiver": "ops"}}}},
-        "monitoring.alertmanager.config.receivers[0] has no name: a receiver has one, by which routes mean it.",
+        "monitoring.alertmanager.config.receivers[0] has no name: routes refer to receivers by name, so give it one.",
     ),
 ]
 

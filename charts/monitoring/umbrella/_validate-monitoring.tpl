@@ -7,43 +7,43 @@
 {{- $size := include "trainyard.quantity" $prometheus.storage.size | float64 -}}
 {{- with $prometheus.retentionSize }}
 {{- if gt (include "trainyard.quantity" . | float64) (mulf $size 0.95) }}
-monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.storage.size }}: the volume would be full first; make storage.size larger, or leave retentionSize empty.
+monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.storage.size }}: the volume would fill up first; make storage.size larger, or leave retentionSize empty.
 {{- end }}
 {{- end }}
 {{- if and $alertmanager.enabled (not $prometheus.enabled) (not $values.operator.enabled) }}
-monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nobody would send it alerts; set alertmanager.enabled to false, too.
+monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nothing would send it alerts; set alertmanager.enabled to false, too.
 {{- end }}
 {{- if and $prometheus.enabled (not $values.operator.enabled) (not $values.kubeStateMetrics.enabled) }}
-monitoring.kubeStateMetrics.enabled is false: our Prometheus asks no other, so that alerts on nodes, controllers and backups could not fire; leave it true.
+monitoring.kubeStateMetrics.enabled is false: our Prometheus queries no other, so alerts on nodes, controllers and backups could not fire; leave it true.
 {{- end }}
 {{- range $alert, $set := dig "rules" dict (default dict $values.alerts) }}
 {{- if and (hasKey (default dict $set) "threshold") (has $alert (list "TrainyardNodeLost" "TrainyardGpuLost" "TrainyardControllerDown" "TrainyardQueueStarved" "TrainyardTargetDown")) }}
-monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, and this alert compares with none: leave it out, or set `for`.
+monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, but this alert has no threshold: leave it out, or set `for`.
 {{- end }}
 {{- end }}
 {{- range include "trainyard.teams" $ | fromJsonArray }}
 {{- if eq .name $values.dcgm.namespace }}
-monitoring.dcgm.namespace is {{ .name }}, a team's: its members would make pods that give series in anybody's name; put the DCGM exporter into a namespace that is no team's.
+monitoring.dcgm.namespace is {{ .name }}, a team's: its members could run pods that publish metrics in anybody's name; run the DCGM exporter in a namespace that belongs to no team.
 {{- end }}
 {{- end }}
 {{- if and $values.mockGpus.enabled $values.dcgm.namespace }}
-monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is {{ $values.dcgm.namespace }}: mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.
+monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is {{ $values.dcgm.namespace }}: mock GPUs have no DCGM exporter; disable mockGpus if the GPUs are real.
 {{- end }}
 {{- if and $alertmanager.enabled (not $alertmanager.secret) }}
 {{- $config := $alertmanager.config -}}
 {{- $names := list -}}
 {{- range $i, $receiver := $config.receivers }}
 {{- if not $receiver.name }}
-monitoring.alertmanager.config.receivers[{{ $i }}] has no name: a receiver has one, by which routes mean it.
+monitoring.alertmanager.config.receivers[{{ $i }}] has no name: routes refer to receivers by name, so give it one.
 {{- end }}
 {{- $names = append $names (toString $receiver.name) -}}
 {{- end }}
 {{- if not (dig "receiver" "" (default dict $config.route)) }}
-monitoring.alertmanager.config.route has no receiver: name one of receivers for what no other route takes.
+monitoring.alertmanager.config.route has no receiver: name the receiver of alerts that no other route matches.
 {{- end }}
 {{- range include "trainyard.alertReceivers" $config.route | fromJsonArray }}
 {{- if not (has . $names) }}
-monitoring.alertmanager.config has a route to {{ . }}, which is none of its receivers ({{ join ", " $names | default "there are none" }}): add it, or name one of these.
+monitoring.alertmanager.config has a route to {{ . }}, which is not among its receivers ({{ join ", " $names | default "there are none" }}): add it, or name one of these.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -207,7 +207,7 @@ def test_a_directory_that_leads_outside_is_refused(render: Rendering, place: str
 
 
 def test_only_the_test_profile_lets_a_port_forward_in(rendered: dict[str, Objects]) -> None:
-    """From 127.0.0.1 comes whoever may forward ports; in the profile kind it sees two directories of its own."""
+    """From 127.0.0.1 come all who may forward ports; in the profile kind it sees two directories of its own."""
     for profile, objects in rendered.items():
         config = named(objects, "ConfigMap")[helm.NAMESPACE, "trainyard-nfs"]["data"]["ganesha.conf"]
         open_exports = [

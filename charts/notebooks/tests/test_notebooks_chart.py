@@ -212,7 +212,7 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(r
             {"priorityClass": "training-high"},
             'notebooks.priorityClass is "training-high", which team "vision" may not use',
         ),
-        ({"teams": []}, "notebooks.enabled is true and notebooks.teams is empty, so that nobody could have one: name"),
+        ({"teams": []}, "notebooks.enabled is true and notebooks.teams is empty, so nobody could have a notebook"),
         ({"service": {"nodePort": 30800}}, "notebooks.service.nodePort is 30800 and notebooks.service.type ClusterIP"),
         ({"home": {"size": "1Ti"}}, 'notebooks.home.size is 1Ti, more than team "vision" may claim'),
         ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "and no deadlineSeconds"),
@@ -242,10 +242,13 @@ def test_values_that_do_not_fit(render: Rendering, change: dict[str, Any], said:
     [
         (
             {"redirectURIs": ["https://hub.example.org/hub/oauth_callback"]},
-            "login.notebooks.redirectURIs has no https://notebooks.example.org/hub/oauth_callback, so that the issuer",
+            "login.notebooks.redirectURIs has no https://notebooks.example.org/hub/oauth_callback, so the issuer",
         ),
-        ({"namespace": "notebooks"}, f'login.notebooks.namespace is "notebooks", and the hub waits in {SPACE} for its'),
-        ({"namespace": ""}, f'login.notebooks.namespace is "", and the hub waits in {SPACE} for its secret: write'),
+        (
+            {"namespace": "notebooks"},
+            f'namespace is "notebooks", but the hub expects its secret in {SPACE}: write {SPACE}',
+        ),
+        ({"namespace": ""}, f'login.notebooks.namespace is "", but the hub expects its secret in {SPACE}: write'),
         ({}, ""),
     ],
 )

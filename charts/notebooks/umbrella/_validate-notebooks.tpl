@@ -12,23 +12,23 @@ notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "u
 {{- end }}
 {{- end }}
 {{- if not $values.teams }}
-notebooks.enabled is true and notebooks.teams is empty, so that nobody could have one: name teams of global.contract.teams, or "*" for all.
+notebooks.enabled is true and notebooks.teams is empty, so nobody could have a notebook: list teams of global.contract.teams, or "*" for all.
 {{- end }}
 {{- /* The chart's own issuer knows the hub by values of its own. */ -}}
 {{- $login := dig "login" dict .Values.AsMap }}
 {{- if and $login.enabled (not $values.oidc.issuer) $values.url }}
 {{- $back := printf "%s/hub/oauth_callback" $values.url }}
 {{- if not (has $back (default list $login.notebooks.redirectURIs)) }}
-login.notebooks.redirectURIs has no {{ $back }}, so that the issuer sends nobody back to the hub of notebooks.url: add it.
+login.notebooks.redirectURIs has no {{ $back }}, so the issuer would not redirect to the hub at notebooks.url: add it.
 {{- end }}
 {{- $space := include "trainyard.notebookNamespace" . }}
 {{- if and (ne $login.notebooks.namespace $space) (eq $values.oidc.secret "trainyard-notebooks-oidc") }}
-login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, and the hub waits in {{ $space }} for its secret: write {{ $space }}.
+login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, but the hub expects its secret in {{ $space }}: write {{ $space }}.
 {{- end }}
 {{- end }}
 {{- $o := $values.oidc }}{{ $known := $c.login }}
 {{- if and $o.issuer (eq $o.issuer $known.issuer) (ne (list $o.usernamePrefix $o.usernameClaim $o.groupsPrefix $o.groupsClaim | join " ") (list $known.prefix $known.userClaim $known.prefix $known.groupsClaim | join " ")) }}
-notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so that the hub would know nobody's teams: leave notebooks.oidc.issuer empty.
+notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so the hub would know nobody's teams: leave notebooks.oidc.issuer empty.
 {{- end }}
 {{- if and $values.service.nodePort (ne $values.service.type "NodePort") }}
 notebooks.service.nodePort is {{ $values.service.nodePort }} and notebooks.service.type {{ $values.service.type }}: write NodePort, or leave the port out.
@@ -49,12 +49,12 @@ notebooks.profiles has {{ .name | quote }} twice; give each its own name.
 {{- end }}
 {{- $seen = append $seen .name }}
 {{- if and .gpus (not .deadlineSeconds) }}
-notebooks.profiles: {{ .name | quote }} has GPUs and no deadlineSeconds, and would hold them for ever; set it to at most policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}.
+notebooks.profiles: {{ .name | quote }} has GPUs and no deadlineSeconds, and would hold them forever; set it to at most policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}.
 {{- else if gt (int64 (default 0 .deadlineSeconds)) (int64 $root.Values.policies.maxDeadlineSeconds) }}
 notebooks.profiles: {{ .name | quote }} has deadlineSeconds {{ .deadlineSeconds | int64 }}, more than policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}; lower it.
 {{- end }}
 {{- if and .gpus (not $values.priorityClass) }}
-notebooks.priorityClass is empty and the profile {{ .name | quote }} has GPUs: name a class, the lowest best, by which jobs go before notebooks.
+notebooks.priorityClass is empty and the profile {{ .name | quote }} has GPUs: set a class, ideally the lowest, so that jobs go first.
 {{- end }}
 {{- end }}
 {{- range $team := $teams }}
@@ -70,11 +70,11 @@ notebooks.home.size is {{ $values.home.size }}, more than team {{ .name | quote 
 {{- if not $root.Values.nfs.enabled }}
 {{- range $key := list "workspace" "shared" }}
 {{- if eq (get $values $key) $key }}
-nfs.enabled is false, so that teams have no claim {{ $key | quote }}: set notebooks.{{ $key }} to a claim of yours, or leave it empty.
+nfs.enabled is false, so teams have no claim {{ $key | quote }}: set notebooks.{{ $key }} to a claim of yours, or leave it empty.
 {{- end }}
 {{- end }}
 {{- if and $values.home.size (not $values.home.class) }}
-nfs.enabled is false, so that there is no class {{ $c.storage.sharedClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
+nfs.enabled is false, so there is no class {{ $c.storage.sharedClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -100,9 +100,9 @@ def test_the_class_displaces_nobody_and_its_pods_are_counted(on: Objects) -> Non
     ("serving", "says"),
     [
         ({"bucket": "raw-data"}, 'serving.bucket is "raw-data", where teams have no folder of their own: name one of'),
-        ({"allowedNamespaces": {"nobody": ["shop"]}}, 'serving.allowedNamespaces names "nobody", which is no team'),
-        ({"allowedNamespaces": {"vision": ["vision"]}}, "whose pods reach its servers anyway: take it out"),
-        ({"teamQuotas": {"nobody": {"pods": 1}}}, 'serving.teamQuotas names "nobody", which is no team'),
+        ({"allowedNamespaces": {"nobody": ["shop"]}}, 'serving.allowedNamespaces names "nobody", which is not among'),
+        ({"allowedNamespaces": {"vision": ["vision"]}}, "whose pods reach its servers anyway: remove it"),
+        ({"teamQuotas": {"nobody": {"pods": 1}}}, 'serving.teamQuotas names "nobody", which is not among'),
         (
             {"priorityClass": {"name": "training-high"}},
             'serving.priorityClass.name is "training-high", which is another',

@@ -11,13 +11,13 @@ serving.bucket is {{ $serving.bucket | quote }}, where teams have no folder of t
 {{- range $key := list "allowedNamespaces" "hosts" "teamQuotas" }}
 {{- range $team, $_ := index $.Values.serving $key }}
 {{- if not (has $team $teams) }}
-serving.{{ $key }} names {{ $team | quote }}, which is no team of global.contract.teams: correct it, or take it out.
+serving.{{ $key }} names {{ $team | quote }}, which is not among global.contract.teams: correct it, or remove it.
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range $team, $names := $serving.allowedNamespaces }}
 {{- if has $team $names }}
-serving.allowedNamespaces.{{ $team }} names {{ $team | quote }} itself, whose pods reach its servers anyway: take it out.
+serving.allowedNamespaces.{{ $team }} names {{ $team | quote }} itself, whose pods reach its servers anyway: remove it.
 {{- end }}
 {{- end }}
 {{- $class := $serving.priorityClass }}

@@ -148,7 +148,7 @@ Whether manifests are filled in here: "true", or "" where policies.fill.mode or 
 {{- end }}
 
 {{/*
-The spec of a rule with this release's parameters: (list context spec parameters). They stand in its variable "params"
+The spec of a rule with this release's parameters: (list context spec parameters). They are in its variable "params"
 as a literal, since an API server loses a policy's parameter objects for good when its last binding goes (kubernetes#133827).
 */}}
 {{- define "trainyard.policySpec" -}}

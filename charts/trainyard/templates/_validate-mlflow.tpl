@@ -2,7 +2,7 @@
 {{- define "trainyard.validate.mlflow" -}}
 {{- with .Values.global.contract.mlflow.trackingUri -}}
 {{- if not (include "trainyard.mlflowEgress" $ | fromJsonArray) }}
-global.contract.mlflow.trackingUri is {{ . }}, a name that network policies can't hold: name its addresses in global.contract.network.mlflow, as {cidr: 203.0.113.7/32, port: 443}.
+global.contract.mlflow.trackingUri is {{ . }}, but network policies can't match host names: list its addresses in global.contract.network.mlflow, as {cidr: 203.0.113.7/32, port: 443}.
 {{- end }}
 {{- $namespace := include "trainyard.mlflowNamespace" $ }}
 {{- if has $namespace (list $.Release.Namespace (include "trainyard.webhookNamespace" $ | trim) "kube-system") }}

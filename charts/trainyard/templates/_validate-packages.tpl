@@ -3,20 +3,20 @@
 {{- $c := .Values.global.contract -}}
 {{- $packages := default dict $c.packages -}}
 {{- if and $packages.egress (not $packages.index) }}
-global.contract.packages.egress opens the network of runs for an index that is not named: set global.contract.packages.index, or empty the rules.
+global.contract.packages.egress opens the network for an index that is not set: set global.contract.packages.index, or remove the rules.
 {{- end }}
 {{- if and $packages.secret (not $packages.index) }}
-global.contract.packages.secret is {{ $packages.secret | quote }}, keys of an index that is not named: set global.contract.packages.index, or leave it empty.
+global.contract.packages.secret is {{ $packages.secret | quote }}, keys of an index that is not set: set global.contract.packages.index, or leave it empty.
 {{- end }}
 {{- if and $packages.ca (not (hasPrefix "https://" (default "" $packages.index))) }}
 global.contract.packages.ca is the authority of an index with TLS, but global.contract.packages.index is {{ $packages.index | quote }}: write https://, or leave ca empty.
 {{- end }}
 {{- if hasSuffix "-root" (default "" $packages.secret) }}
-global.contract.packages.secret is {{ $packages.secret | quote }}: no team's pod may take a Secret that ends in -root; give it another name.
+global.contract.packages.secret is {{ $packages.secret | quote }}: pods of teams may not use Secrets whose names end in -root; rename it.
 {{- end }}
 {{- range $rule := $packages.egress }}
 {{- if not $rule.to }}
-global.contract.packages.egress has a rule without `to`, which lets runs to every address: name those of the index, e.g. {to: [{ipBlock: {cidr: 10.0.0.8/32}}], ports: [{protocol: TCP, port: 443}]}.
+global.contract.packages.egress has a rule without `to`, which allows runs to reach every address: list those of the index, e.g. {to: [{ipBlock: {cidr: 10.0.0.8/32}}], ports: [{protocol: TCP, port: 443}]}.
 {{- end }}
 {{- end }}
 {{- end }}

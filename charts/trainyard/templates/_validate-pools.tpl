@@ -47,7 +47,7 @@ nvidia-device-plugin.tolerations must tolerate the taint {{ .taint.key }}={{ def
 {{- end }}
 {{- end }}
 {{- if and $closed (not $open) }}
-{{ $where }}: every pool of kind cpu has a taint ({{ join ", " $closed }}), so no pod of the platform could start; take the taint off one.
+{{ $where }}: every pool of kind cpu has a taint ({{ join ", " $closed }}), so no pod of the platform could start; remove the taint from one.
 {{- end }}
 {{- if and $plugin.enabled .Values.nodePrep.enabled (ne (default "" $plugin.nvidiaDriverRoot) .Values.nodePrep.driverRoot) }}
 nvidia-device-plugin.nvidiaDriverRoot ({{ default "unset" $plugin.nvidiaDriverRoot }}) and nodePrep.driverRoot ({{ .Values.nodePrep.driverRoot }}) must be the same folder.

@@ -8,7 +8,7 @@
 {{- if not (has $c.defaultQueue $names) }}
 global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which is not among global.contract.queues ({{ join ", " $shared }}).
 {{- else if has $c.defaultQueue $parents }}
-global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling, name one below it.
+global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
 {{- end }}
 {{- range $name := uniq $shared }}
 {{- if gt (len (regexFindAll (printf "(^| )%s( |$)" $name) (join "  " $shared) -1)) 1 }}
@@ -33,7 +33,7 @@ global.contract.priorityClasses: {{ .name | quote }} begins with system-, which 
 global.contract.queues: queue {{ .name }} has parent {{ .parent | quote }}, which is not among global.contract.queues; name one of them or root.
 {{- end }}
 {{- $above := $queue.name }}{{ range $shared }}{{ $above = get $parentOf $above | default "root" }}{{ if eq $above $queue.name }}
-global.contract.queues: queue {{ $queue.name }} stands below itself; let one of the queues above it have the parent root.
+global.contract.queues: queue {{ $queue.name }} is its own ancestor; set the parent of one queue in the chain to root.
 {{- end }}{{ end }}
 {{- end }}
 {{- range $all }}
@@ -63,9 +63,9 @@ global.contract.queues: queue {{ $queue.name }} stands below itself; let one of 
 {{- $resources := concat (list "cpu" "memory") (include "trainyard.gpuResources" (index . 0) | fromJsonArray) -}}
 {{- $resources = concat $resources (keys $queue.capability) (keys $queue.deserved) (keys $queue.guarantee) | uniq | sortAlpha -}}
 {{- $means := dict
-      "capability" "so that the queue's bound for it is zero for Volcano's admission and none for the scheduler"
+      "capability" "so Volcano's admission takes the queue's limit as zero, and the scheduler as none"
       "deserved" "which counts as zero: what the queue uses of it could be taken back at any time"
-      "guarantee" "so that nothing of it is kept free" -}}
+      "guarantee" "so none of it is kept free" -}}
 {{- range $kind, $consequence := $means }}
 {{- $missing := list }}
 {{- range $resources }}{{ if not (hasKey (get $queue $kind) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}

@@ -15,7 +15,7 @@ global.contract.platformJobPriorityClass has the value {{ $jobs.value | int64 }}
 {{- if has .name (list $platform.name $jobs.name) }}
 global.contract.priorityClasses has {{ .name | quote }}, the class of the platform's own pods; give it another name.
 {{- else if and (ge (.value | int64) ($jobs.value | int64)) (lt (.value | int64) ($platform.value | int64)) }}
-global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods would go before the platform's jobs; choose one below {{ $jobs.value | int64 }}, or raise platformJobPriorityClass.value.
+global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods would precede the platform's jobs; choose one below {{ $jobs.value | int64 }}, or raise platformJobPriorityClass.value.
 {{- else if ge (.value | int64) ($platform.value | int64) }}
 global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods could displace the platform's; choose one below {{ $platform.value | int64 }}, or raise platformPriorityClass.value.
 {{- end }}
@@ -28,7 +28,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- $where := printf "global.contract.teams: team %q" $team.name }}
 {{- $gid := $team.gid | int64 | toString }}
 {{- if hasKey $names $team.name }}
-{{ $where }} stands there twice; give each team its own name.
+{{ $where }} is listed twice; give each team its own name.
 {{- else if hasKey $gids $gid }}
 {{ $where }} has gid {{ $gid }}, which is that of team {{ index $gids $gid | quote }}; files of one would belong to the other, choose another gid.
 {{- end }}
@@ -40,7 +40,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}
-{{ $where }} was removed a moment ago and its namespace is still ending; wait until `kubectl get namespace {{ $team.name }}` finds nothing.
+{{ $where }} was removed a moment ago and its namespace is still terminating; wait until `kubectl get namespace {{ $team.name }}` finds nothing.
 {{- end }}
 {{- if not (has $team.queue.parent (append $shared "root")) }}
 {{ $where }} has queue.parent {{ $team.queue.parent | quote }}, which is not among global.contract.queues; name one of them or root.
@@ -50,9 +50,9 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- end }}
 {{- range $team.queues }}
 {{- if not (has . $shared) }}
-{{ $where }} may use queue {{ . | quote }}, which is not among global.contract.queues; add it there or take it out.
+{{ $where }} may use queue {{ . | quote }}, which is not among global.contract.queues; add it there or remove it.
 {{- else if has . $parents }}
-{{ $where }} may use queue {{ . | quote }}, which has queues below it; one job in it would stop all scheduling, name one below it.
+{{ $where }} may use queue {{ . | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
 {{- end }}
 {{- end }}
 {{- range $team.priorityClasses }}
@@ -65,16 +65,16 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- range $name := $team.pools }}
 {{- $pool := dict }}{{ range $c.nodePools }}{{ if eq .name $name }}{{ $pool = . }}{{ end }}{{ end }}
 {{- if not $pool }}
-{{ $where }} stays on the pool {{ $name | quote }}, which is not among global.contract.nodePools ({{ range $i, $one := $c.nodePools }}{{ if $i }}, {{ end }}{{ $one.name }}{{ end }}); name one of them.
+{{ $where }} is restricted to pool {{ $name | quote }}, which is not among global.contract.nodePools ({{ range $i, $one := $c.nodePools }}{{ if $i }}, {{ end }}{{ $one.name }}{{ end }}); name one of them.
 {{- else if not $pool.labels }}
-{{ $where }} stays on the pool {{ $name | quote }}, which has no labels to keep its pods there; give it some.
+{{ $where }} is restricted to pool {{ $name | quote }}, which has no labels to keep its pods there; give it some.
 {{- else if not $pool.selector }}
-{{ $where }} stays on the pool {{ $name | quote }}, which has no selector, so that node preparation would make every other node one of it, those of services too; give it one.
+{{ $where }} is restricted to pool {{ $name | quote }}, which has no selector, so node preparation would add every other node to it, including nodes for services; give it one.
 {{- end }}
 {{- if eq (dig "kind" "" $pool) "cpu" }}{{ $plain = true }}{{ end }}
 {{- end }}
 {{- if not $plain }}
-{{ $where }} stays on pools of kind gpu alone ({{ join ", " $team.pools }}), so that none of its pods without GPUs could start, and no step of a pipeline; add a pool of kind cpu.
+{{ $where }} is restricted to pools of kind gpu ({{ join ", " $team.pools }}), so none of its pods without GPUs could start, and no step of a pipeline; add a pool of kind cpu.
 {{- end }}
 {{- end }}
 {{- range $class, $limits := $team.quota }}
@@ -121,7 +121,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- end }}
 {{- end }}
 {{- if and $teams (has $c.defaultQueue $parents) }}
-global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling, name one below it.
+global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
 {{- end }}
 {{- if and $teams (eq $c.storage.s3.mode "external") (not $c.network.s3) }}
 global.contract.storage.s3.mode is external: name the store's addresses in global.contract.network.s3, or the network policies of teams keep their jobs from it.

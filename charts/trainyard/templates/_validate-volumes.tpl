@@ -19,6 +19,6 @@ global.contract.storage.volumes: {{ $name | quote }} is for the team {{ . | quot
 {{- end }}
 {{- end }}
 {{- if and .Values.nfs.enabled (eq $c.storage.workspaceClass $c.storage.sharedClass) }}
-global.contract.storage.workspaceClass and sharedClass are both {{ $c.storage.sharedClass | quote }}; they differ in what becomes of files, so give them different names.
+global.contract.storage.workspaceClass and sharedClass are both {{ $c.storage.sharedClass | quote }}; they differ in what happens to files on deletion, so give them different names.
 {{- end }}
 {{- end }}

@@ -69,7 +69,7 @@ def test_a_release_with_other_rights_stops_the_packaging(volcano: Path, componen
     rules = rules.replace("rules:\n", f"rules:\n{new}") if where == "first" else rules + new
     file.write_text(head + rules + tail)
     with pytest.raises(
-        TrainyardError, match=f"{component}.patch: the volcano chart changed: .*then make the patch anew"
+        TrainyardError, match=f"{component}.patch: the volcano chart changed: .*then recreate the patch"
     ):
         patches.apply(RIGHTS[component], volcano)
 
@@ -96,8 +96,8 @@ def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> Non
     assert str(caught.value) == (
         "charts/nvidia-device-plugin/patches/01-no-token.patch: the nvidia-device-plugin chart changed: the lines that "
         "it changes in templates/daemonset-device-plugin.yml (upstream's line 51) are there 0 times. see whether "
-        '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then make the '
-        "patch anew (charts/README.md)."
+        '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then recreate '
+        "the patch (charts/README.md)."
     )
 
 

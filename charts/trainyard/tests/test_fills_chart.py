@@ -86,9 +86,9 @@ def test_never_is_nowhere(render: Rendering) -> None:
     [
         (["policies.fill.mode=always"], "policies.fill.mode is always, and this cluster"),
         (["policies.fill.mode=sometimes"], "at '/policies/fill/mode': value must be one of 'auto', 'always', 'never'"),
-        (["policies.fill.images.a/b=trainerTorches"], "trainerTorches, which is to stand in for a/b, is not a key of"),
+        (["policies.fill.images.a/b=trainerTorches"], "trainerTorches, the stand-in for a/b, is not a key of"),
         (["policies.fill.images.a/b=elsewhere.org/c:1"],
-         "elsewhere.org/c:1, which is to stand in for a/b, would be refused itself: pin it by digest, or add its"),
+         "elsewhere.org/c:1, the stand-in for a/b, would be refused itself: pin it by digest, or add its"),
         (["global.contract.teamDefaults.fill.priorityClass=training-high"],
          "team vision would be given priority class training-high (fill.priorityClass), which is not one of its"),
     ],

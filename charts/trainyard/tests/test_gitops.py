@@ -145,7 +145,7 @@ def test_without_a_cluster_the_api_server_comes_from_the_values(first: dict[tupl
     assert blocks == [end["cidr"]]
 
 
-# ---- what each rendering makes anew
+# ---- what each rendering generates
 
 
 def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
@@ -157,7 +157,7 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-# Options that make something anew at each rendering; of the issuer as charts/login/README.md says for GitOps.
+# Options that generate something at each rendering; of the issuer as charts/login/README.md says for GitOps.
 RANDOM = (
     *options.switched(*options.OPTIONS),
     "login.people[0].hash=$2a$10$" + "a" * 53,

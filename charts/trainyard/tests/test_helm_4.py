@@ -72,7 +72,7 @@ def test_the_objects_are_those_of_helm_3(helm_4: Path, chart: Path, profile: str
             if again[path] == value:
                 assert here[path] == value, (name, path)
             else:
-                drawn += 1  # a key that is drawn anew for each rendering
+                drawn += 1  # a key that is generated for each rendering
                 assert isinstance(here[path], str), (name, path)
                 assert here[path] not in (value, again[path]), (name, path)
     assert drawn < 30

@@ -1,4 +1,4 @@
-"""One mirror and one list: every image of an installation follows global.imageRegistry and stands in the list."""
+"""One mirror and one list: every image of an installation follows global.imageRegistry and is in the list."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stable(objects: Objects) -> dict[tuple[str, str, str], str]:
-    """All objects by name, without keys and certificates, which each rendering makes anew."""
+    """All objects by name, without keys and certificates, which each rendering generates."""
     found = {}
     for obj in objects:
         text = json.dumps(obj, sort_keys=True)

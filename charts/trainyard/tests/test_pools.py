@@ -79,7 +79,8 @@ def test_pools_that_work_are_taken(values: dict[str, Any], render: Rendering) ->
         ),
         (
             pools(gpu(), cpu(taint=TAINT | {"key": "data"})),
-            "every pool of kind cpu has a taint (cpu), so no pod of the platform could start; take the taint off one.",
+            "every pool of kind cpu has a taint (cpu), so no pod of the platform could start; remove the taint "
+            "from one.",
         ),
         (
             pools(gpu(taint=TAINT | {"effect": "NoExecute"}), cpu(),

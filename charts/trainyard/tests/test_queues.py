@@ -85,7 +85,7 @@ def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
         (
             contract(queue("q", parent="training")),
             'global.contract.defaultQueue is "training", which has queues below it; one job in it would stop all '
-            "scheduling, name one below it.",
+            "scheduling; use one below it.",
         ),
         (contract(queue("q"), queue("q")), 'names the queue "q" twice; give each its own name.'),
         (contract(queue("default")), '"default" belongs to Volcano itself; choose another name.'),
@@ -93,11 +93,11 @@ def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
             contract(queue("q", parent="p")),
             f'{WHERE} q has parent "p", which is not among global.contract.queues; name one of them or root.',
         ),
-        (contract(queue("a", parent="b"), queue("b", parent="a")), f"{WHERE} a stands below itself"),
-        (contract(queue("a", parent="a")), f"{WHERE} a stands below itself"),
+        (contract(queue("a", parent="b"), queue("b", parent="a")), f"{WHERE} a is its own ancestor"),
+        (contract(queue("a", parent="a")), f"{WHERE} a is its own ancestor"),
         (
             contract(queue("q", capability={GPU: 8})),
-            f"{WHERE} q: capability leaves out cpu, memory, so that the queue's bound for it is zero",
+            f"{WHERE} q: capability leaves out cpu, memory, so Volcano's admission takes the queue's limit as zero",
         ),
         (
             contract(queue("q", deserved={"cpu": 1, "memory": "1Gi"}), **RECLAIM),
@@ -105,7 +105,7 @@ def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
         ),
         (
             contract(queue("q", deserved=room(1, 1, "1Gi") | {"x.io/a": 1}, guarantee=room(1, 1, "1Gi")), **RECLAIM),
-            f"{WHERE} q: guarantee leaves out x.io/a, so that nothing of it is kept free; list every resource.",
+            f"{WHERE} q: guarantee leaves out x.io/a, so none of it is kept free; list every resource.",
         ),
         (contract(queue("q", guarantee=room(1))), f"{WHERE} q guarantees {GPU}, so its deserved must have"),
         (

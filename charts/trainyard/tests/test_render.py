@@ -17,7 +17,7 @@ from trainyard_dev import tools
 from trainyard_dev.chart import package, schemas
 from trainyard_dev.versions import load
 
-# Names that Kubernetes takes and that YAML, unless they stand in quotes, reads as numbers, booleans or nothing.
+# Names that Kubernetes takes and that YAML, unless they are quoted, reads as numbers, booleans or nothing.
 VOLUME = {"name": "33", "server": "34", "path": "/35", "readOnly": True, "size": "1Ti", "teams": ["*"]}
 STRANGE = {
     "queues": [{"name": "2026", "weight": 1, "reclaimable": True}],

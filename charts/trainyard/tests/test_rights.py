@@ -95,11 +95,11 @@ def listed() -> set[Grant]:
 def test_every_broad_right_is_listed_with_its_reason(installed: dict[str, Objects]) -> None:
     found = set().union(*(held(objects) for objects in installed.values()))
     assert sorted(found - listed()) == [], "give a reason in the component's entry, or take the right away"
-    assert sorted(listed() - found) == [], "nobody holds these any more: take them out of the component's entry"
+    assert sorted(listed() - found) == [], "nobody holds these any more: remove them from the component's entry"
 
 
 def test_no_cluster_role_reaches_secrets_or_has_a_wildcard(installed: dict[str, Objects]) -> None:
-    """Bound or not: whoever binds it later gets it."""
+    """Bound or not: who binds it later gets it."""
     bound = {name: bindings(objects) for name, objects in installed.items()}
     for profile, objects in installed.items():
         for role in objects:

@@ -179,10 +179,10 @@ POOLS = [
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"pools": ["gpu", "data"]}, 'stays on the pool "data", which is not among global.contract.nodePools (gpu,'),
-        ({"pools": ["cpu"]}, 'stays on the pool "cpu", which has no selector, so that node preparation would make'),
-        ({"pools": ["bare"]}, 'stays on the pool "bare", which has no labels to keep its pods there; give it some.'),
-        ({"pools": ["gpu"]}, "stays on pools of kind gpu alone (gpu), so that none of its pods without GPUs could"),
+        ({"pools": ["gpu", "data"]}, 'restricted to pool "data", which is not among global.contract.nodePools (gpu,'),
+        ({"pools": ["cpu"]}, 'is restricted to pool "cpu", which has no selector, so node preparation would add'),
+        ({"pools": ["bare"]}, 'restricted to pool "bare", which has no labels to keep its pods there; give it some.'),
+        ({"pools": ["gpu"]}, "is restricted to pools of kind gpu (gpu), so none of its pods without GPUs could"),
     ],
 )  # fmt: skip
 def test_pools_that_keep_nobody_are_refused(change: dict[str, Any], sentence: str, render: Rendering) -> None:
@@ -199,7 +199,7 @@ JOB = "platformJobPriorityClass"
     [
         ({JOB: {"name": "trainyard-platform", "value": 50}}, "has the name of platformPriorityClass"),
         ({JOB: {"name": "jobs", "value": 200000000}}, "which is not below platformPriorityClass"),
-        ({JOB: {"name": "jobs", "value": 500}}, "its pods would go before the platform's jobs"),
+        ({JOB: {"name": "jobs", "value": 500}}, "its pods would precede the platform's jobs"),
         ({JOB: {"name": "training-low", "value": 50000}}, "the class of the platform's own pods"),
     ],
 )  # fmt: skip

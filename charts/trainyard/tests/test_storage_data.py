@@ -28,7 +28,7 @@ def test_nothing_is_backed_up_or_restored_unless_told(rendered: dict[str, Object
 
 
 def test_backup_claim_is_no_part_of_the_release(full: Objects) -> None:
-    """`helm --wait` would wait for ever for a claim that no pod uses yet."""
+    """`helm --wait` would wait forever for a claim that no pod uses yet."""
     claims = {obj["metadata"]["name"] for obj in full if obj["kind"] == "PersistentVolumeClaim"}
     assert "trainyard-backup" not in claims
     job = one(full, "Job", "trainyard-backup-claim")

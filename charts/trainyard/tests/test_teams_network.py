@@ -103,5 +103,5 @@ def test_mlflow_beside_the_platform_would_open_it_and_is_refused(namespace: str,
 
 def test_an_outside_name_of_mlflow_without_addresses_is_refused(render: Rendering) -> None:
     [said] = render.errors({"global": {"contract": {"mlflow": {"trackingUri": "https://mlflow.example.com"}}}})
-    assert "trackingUri is https://mlflow.example.com, a name that network policies can't hold" in said
-    assert "name its addresses in global.contract.network.mlflow" in said
+    assert "trackingUri is https://mlflow.example.com, but network policies can't match host names" in said
+    assert "list its addresses in global.contract.network.mlflow" in said

@@ -11,7 +11,7 @@ from team_values import EXTERNAL, SPEECH, VISION, values
 from rendering import Rendering
 
 INVALID: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
-    ([VISION, {**SPEECH, "name": "vision"}], {}, ['"vision" stands there twice']),
+    ([VISION, {**SPEECH, "name": "vision"}], {}, ['"vision" is listed twice']),
     ([VISION, {**SPEECH, "gid": 20001}], {}, ["gid 20001", 'team "vision"']),
     ([{**SPEECH, "name": "training"}], {}, ["name of a queue", "rename"]),
     ([{**SPEECH, "name": "root"}], {}, ["reserved name"]),

@@ -141,19 +141,19 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(render: Rendering) -> 
         (override("allocate, gangpreempt"), f'{OWN}: Volcano has no action "gangpreempt"'),
         (
             override("allocate, preempt", ["sla"], ["gang"], ["capacity"], scheduler={"preempt": True}),
-            f"{OWN}: the action preempt fights with sla before gang",
+            f"{OWN}: the action preempt conflicts with sla before gang",
         ),
         (
             override("allocate, reclaim", ["sla"], ["gang", "capacity"], scheduler={"reclaim": True}),
-            f"{OWN}: the action reclaim fights with sla before gang",
+            f"{OWN}: the action reclaim conflicts with sla before gang",
         ),
         (
             {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "ReservingFIFO"}}}},
-            f"{SWITCH}: preempt fights with queueingStrategy: ReservingFIFO",
+            f"{SWITCH}: preempt conflicts with queueingStrategy: ReservingFIFO",
         ),
         (
             {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "ReservingFIFO"}}}},
-            f"{SWITCH}: reclaim fights with queueingStrategy: ReservingFIFO",
+            f"{SWITCH}: reclaim conflicts with queueingStrategy: ReservingFIFO",
         ),
         (override(scheduler={"reclaim": True}), f"{SWITCH}.reclaim is true, but {OWN} lacks the action reclaim"),
         (override("allocate, preempt"), f"{OWN} has the action preempt, but {SWITCH}.preempt is false"),
@@ -161,11 +161,11 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(render: Rendering) -> 
         (override(scheduler=STRICT), f"{SWITCH}.queueingStrategy is StrictFIFO, but {OWN} has no plugin extender"),
         (
             {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "StrictFIFO"}}}},
-            f"{SWITCH}: preempt fights with queueingStrategy: StrictFIFO",
+            f"{SWITCH}: preempt conflicts with queueingStrategy: StrictFIFO",
         ),
         (
             {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "StrictFIFO"}}}},
-            f"{SWITCH}: reclaim fights with queueingStrategy: StrictFIFO",
+            f"{SWITCH}: reclaim conflicts with queueingStrategy: StrictFIFO",
         ),
         (
             override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler=RESERVING),

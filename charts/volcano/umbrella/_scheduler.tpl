@@ -61,7 +61,7 @@ tiers:
   {{- include "trainyard.capacityPlugin" . | nindent 2 }}
 {{- end }}
   # Capacity knows no weights: queues that deserve nothing would go by age, the oldest always first. Proportion only says
-  # which queue has the least for its weight; its bounds would keep a gang larger than its queue's part out for ever.
+  # which queue has the least for its weight; its bounds would keep a gang larger than its queue's part out forever.
   - name: proportion
     enableReclaimable: false
     enablePreemptable: false

@@ -25,12 +25,12 @@
 {{- else }}
 {{- range $actions }}
 {{- if not (has . (list "allocate" "backfill" "enqueue" "preempt" "reclaim" "shuffle")) }}
-{{ $own }}: Volcano has no action {{ . | quote }} and would refuse the whole configuration; take it out.
+{{ $own }}: Volcano has no action {{ . | quote }} and would refuse the whole configuration; remove it.
 {{- end }}
 {{- end }}
 {{- range uniq $plugins }}
 {{- if not (has . (include "trainyard.schedulerPlugins" $ | splitList " ")) }}
-{{ $own }}: Volcano has no plugin {{ . | quote }} and would go on without it; correct the name or take it out.
+{{ $own }}: Volcano has no plugin {{ . | quote }} and would ignore it; correct the name or remove it.
 {{- end }}
 {{- end }}
 {{- if and $bounds (has "capacity" $plugins) }}
@@ -39,10 +39,10 @@
 {{- range $action := list "preempt" "reclaim" }}
 {{- $both := and (eq $switches.queueingStrategy "ReservingFIFO") (get $switches $action) }}
 {{- if and (has $action $actions) $sla (not $both) }}
-{{ $own }}: the action {{ $action }} fights with sla before gang (queueingStrategy: ReservingFIFO), it would evict pods for a gang that doesn't fit yet; use one of them.
+{{ $own }}: the action {{ $action }} conflicts with sla before gang (queueingStrategy: ReservingFIFO), it would evict pods for a gang that doesn't fit yet; use one of them.
 {{- end }}
 {{- if $both }}
-global.contract.scheduler: {{ $action }} fights with queueingStrategy: ReservingFIFO, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: {{ $action }} conflicts with queueingStrategy: ReservingFIFO, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (get $switches $action) (not (has $action $actions)) }}
 global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action {{ $action }}; add it or leave the configuration to the contract.
@@ -58,13 +58,13 @@ global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has 
 global.contract.scheduler.queueingStrategy is StrictFIFO, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or leave the configuration to the contract.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.reclaim }}
-global.contract.scheduler: reclaim fights with queueingStrategy: StrictFIFO, a queue whose first job waits could not take its share back; set reclaim to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: reclaim conflicts with queueingStrategy: StrictFIFO, a queue whose first job waits could not take its share back; set reclaim to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.preempt }}
-global.contract.scheduler: preempt fights with queueingStrategy: StrictFIFO, it would evict pods for jobs that may not start before the first; set preempt to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: preempt conflicts with queueingStrategy: StrictFIFO, it would evict pods for jobs that may not start before the first; set preempt to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "ReservingFIFO") (has "enqueue" $actions) }}
-global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has the action enqueue, which lets later jobs pass; take it out.
+global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has the action enqueue, which lets later jobs pass; remove it.
 {{- end }}
 {{- if and (has "reclaim" $actions) (has "capacity" $plugins) (not (has "capacity" $deciders)) }}
 {{ $own }}: reclaim would take pods from queues within their share, since {{ join ", " $deciders }} decides in a tier before capacity; put capacity into that tier.

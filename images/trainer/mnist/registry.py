@@ -29,7 +29,7 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
     """
     env = os.environ if env is None else env
     if not NAME.fullmatch(name):
-        raise TrainError(f"{name!r} can't be a model's name", hint="take small letters, digits, dots and hyphens")
+        raise TrainError(f"{name!r} can't be a model's name", hint="take lower-case letters, digits, dots and hyphens")
     blobs = {
         path.name: path.read_bytes()
         for path in sorted(Path(folder).iterdir())
@@ -66,7 +66,7 @@ def find(wanted: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     env = os.environ if env is None else env
     name, _, version = wanted.partition("@")
     if not NAME.fullmatch(name):
-        raise TrainError(f"{wanted!r} is no model's name", hint="write it as mnist or mnist@<version>")
+        raise TrainError(f"invalid model name: {wanted!r}", hint="write it as mnist or mnist@<version>")
     place = _place(name, env)
     try:
         version = version or str(json.loads(store.open_store(place, env).get(NEWEST))["version"])

@@ -44,7 +44,7 @@ class Task:
         return sum(len(hosts) for hosts in self.cluster.values()) or 1
 
     def resolver(self) -> Any:
-        """This task for TensorFlow; what stands in TF_CONFIG may lack the chief."""
+        """This task for TensorFlow; TF_CONFIG may lack the chief."""
         import tensorflow as tf
 
         cluster = tf.train.ClusterSpec(self.cluster)

@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> None:
     if os.environ.get("TRAINYARD_LOCAL") and find_spec("torch") is None:
         from mnist import train_numpy
 
-        print("PyTorch is not installed here: numpy trains the same network", flush=True)
+        print("PyTorch not found; training the same network with numpy (pip install torch to use PyTorch)", flush=True)
         return train_numpy.main(argv)
     source, target = store.open_store(args.data), store.open_store(args.out)
 

@@ -23,12 +23,12 @@ class OnnxRunner:
         self.session, self.outputs = session, outputs
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by name. Raises CardError where one is no tensor."""
+        """The outputs by name. Raises CardError where one is not a tensor."""
         found = dict(zip(self.outputs, self.session.run(self.outputs, dict(arrays)), strict=True))
         for name, value in found.items():
             if not isinstance(value, np.ndarray):
                 hint = "convert the model with zipmap=False"
-                raise CardError(f"gives a {type(value).__name__} for {name}, no tensor", where="outputs", hint=hint)
+                raise CardError(f"gives a {type(value).__name__} for {name}, not a tensor", where="outputs", hint=hint)
         return found
 
 

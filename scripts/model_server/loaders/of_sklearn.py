@@ -48,7 +48,7 @@ def load(path: Path, card: Card, threads: int) -> SklearnRunner:
     methods = {one.name: one.method or PREDICT for one in card.outputs}
     for name, method in methods.items():
         if method.startswith("_") or not callable(getattr(model, method, None)):
-            what = f"is asked for by {method}, which {type(model).__name__} has not"
+            what = f"needs the method {method}, which {type(model).__name__} lacks"
             raise CardError(what, where=f"outputs: {name}", hint="write one of the model's methods")
     threadpoolctl.threadpool_limits(threads)
     return SklearnRunner(model, card.inputs[0].name, methods)

@@ -44,7 +44,7 @@ def load(path: Path, card: Card, threads: int) -> TorchRunner:
         return TorchRunner(torch.jit.load(str(path), map_location=device).eval(), card, device)
     module = _builder(path.parent, card.builder)()
     if not isinstance(module, torch.nn.Module):
-        what = f"returns a {type(module).__name__}, no module"
+        what = f"returns a {type(module).__name__}, not a module"
         raise CardError(what, where=f"builder: {card.builder}", hint="return a torch.nn.Module")
     weights = torch.load(str(path), map_location="cpu", weights_only=True)
     for key in _WEIGHTS:

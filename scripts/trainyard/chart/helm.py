@@ -63,4 +63,4 @@ def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
 def plain(text: str) -> str:
     """Helm's message without the frame of file names that Go templates put around it."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
-    return " ".join(lines).removeprefix("Error: ") or "helm failed without a word"
+    return " ".join(lines).removeprefix("Error: ") or "helm failed and printed nothing"

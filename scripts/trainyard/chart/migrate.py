@@ -43,7 +43,7 @@ def _check(document: yaml_lines.Document, file: str) -> None:
         raise UsageError("not a values file: it holds a list or a single value", where=file)
     if "apiVersion" in data and "kind" in data:
         raise UsageError(
-            f"this is a {data['kind']}, no values file",
+            f"this is a {data['kind']}, not a values file",
             where=file,
             hint="give a file as for `helm --values`, and copy the values from it",
         )

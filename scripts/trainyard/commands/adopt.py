@@ -19,20 +19,21 @@ Object = dict[str, Any]
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-i", "--write", is_flag=True, help="Write the files. Without it they stay as they are.")
+@click.option("-i", "--write", is_flag=True, help="Write the files. Without it, they are unchanged.")
 @click.option("-o", "--output", default="", metavar="FILE", help='Write the result of one FILE here ("-": print it).')
-@click.option("--contract", "file", default="", metavar="FILE", help=f"The platform's; also by ${contract.VARIABLE}.")
-@click.option("--live", is_flag=True, help="The contract of the cluster that the kubeconfig names.")
-@click.option("--team", default="", metavar="NAME", help="Whose defaults; else the namespace's, or the only team's.")
+@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file; also ${contract.VARIABLE}.")
+@click.option("--live", is_flag=True, help="Use the contract of the kubeconfig's cluster.")
+@click.option(
+    "--team", default="", metavar="NAME", help="Team whose defaults apply. Default: the namespace's, or the only team."
+)
 @kube.options
 def adopt(
     files: tuple[str, ...], write: bool, output: str, file: str, live: bool, team: str, access: kube.Access
 ) -> int:
-    """Fill in what the platform knows of the manifests in each FILE, and show the difference.
-
-    FILE is YAML or JSON with plain manifests: jobs of any kind, pods, workflows, claims. What stands there stays, with
-    its comments and order; only images that the site has a stand-in for are replaced, with a warning. On a cluster
-    that fills in manifests itself (docs/filled-in.md) this is not needed.
+    """Fill in the platform's defaults in manifests. Shows the difference for each FILE. FILE is YAML or JSON with plain
+    manifests: jobs of any kind, pods, workflows, claims. What stands there stays, with its comments and order; only
+    images that the site has a stand-in for are replaced, with a warning. On a cluster that fills in manifests itself
+    (docs/filled-in.md) this is not needed.
 
     Exit code 0: nothing is missing, or all was written; 1: --write would change something; 2: wrong usage.
     """
@@ -42,8 +43,8 @@ def adopt(
         raise UsageError("standard input can't be written to", hint="print the result: --output=-")
     judged = find_site(file, live, team or access.namespace, access)
     if judged.contract.assumed:
-        told = "no contract was found, and by the chart's defaults it would be guessed"
-        hint = "give your site's with --contract, or a kubeconfig whose cluster answers"
+        told = "no contract found, and the chart's defaults may not be your site's"
+        hint = "pass --contract FILE, or a kubeconfig whose cluster answers"
         if write or output:
             raise UsageError(told, hint=hint)
         click.echo(f"warning: {told}: {hint}", err=True)
@@ -80,10 +81,10 @@ def _adopted(name: str, text: str, judged: Site) -> str:
 
 def _object(obj: Any, name: str, judged: Site) -> Any:
     if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
-        raise UsageError("holds something without apiVersion and kind", where=name, hint="give plain manifests")
+        raise UsageError("contains an object without apiVersion and kind", where=name, hint="pass plain manifests")
     meta = obj.get("metadata")
     if not isinstance(meta, dict) or not isinstance(obj.get("spec", {}), dict):
-        raise UsageError("holds an object whose metadata or spec is not a map", where=name, hint="make it one")
+        raise UsageError("has an object whose metadata or spec is not a map", where=name, hint="make it one")
     made = fill.filled(obj, judged.contract, judged.team(str(meta.get("namespace") or "")))
     title = f"{name}: {obj['kind']} {meta.get('name') or meta.get('generateName') or '(no name)'}"
     if made.names:

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trainyard.errors import UsageError
+from trainyard.errors import TrainyardError, UsageError
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
     from trainyard.kube import Access, Kube
 
 contract_file = click.option(
-    "--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file."
+    "--contract",
+    "contract_file",
+    type=click.Path(path_type=Path),
+    help="Contract file, instead of the cluster's contract.",
 )
-wait = click.option("--wait/--no-wait", default=True, help="Until every replica of it answers.")
+wait = click.option("--wait/--no-wait", default=True, help="Wait until every replica answers.")
 timeout = click.option(
     "--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most."
 )
@@ -39,6 +42,15 @@ def connected(access: Access) -> tuple[Kube, Contract]:
     """The cluster, and what the chart has published there."""
     kube = access.connect()
     return kube, contract_of(kube, None)
+
+
+def cluster_for(access: Access, contract_file: Path | None, team: str) -> Kube | None:
+    """The cluster; None where the contract's file and the team are given. An error names that way, too."""
+    try:
+        return None if contract_file and team else access.connect()
+    except TrainyardError as error:
+        hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
+        raise UsageError(error.what, where=error.where, hint=hint) from None
 
 
 def contract_of(kube: Kube | None, file: Path | None) -> Contract:
@@ -70,4 +82,4 @@ def difference(name: str, old: str, new: str, done: str) -> str:
 def drawable(svg: Path | None) -> None:
     """Raises UsageError where there is no folder for the drawing."""
     if svg and svg.parent != Path() and not svg.parent.is_dir():
-        raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
+        raise UsageError(f"no such folder: {svg.parent}", hint="make it, or choose another --svg")

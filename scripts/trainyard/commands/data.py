@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainyard.contract import Contract
     from trainyard.data import Place, Set
     from trainyard.kube import Kube
-    from trainyard.training.transfer.folder import Found
+    from trainyard.training.transfer.folder import FolderFiles
 
 EXAMPLE = "shared/mnist"  # what the example pipelines and jobs read
 FORMATS = ("table", "json", "yaml", "name")
@@ -27,7 +27,7 @@ FORMATS = ("table", "json", "yaml", "name")
 
 @click.group()
 def data() -> None:
-    """Bring data to the cluster, list and delete it.
+    """Upload, list and delete data sets.
 
     \b
     NAME             what               where
@@ -44,10 +44,9 @@ def data() -> None:
 @output("name", "json", "yaml")
 @options
 def put(folder: Path, name: str, form: str, access: Access) -> None:
-    """Bring FOLDER, or one file, as the data set NAME; without a name, the folder's.
-
-    What is there already isn't sent again, so an interrupted command goes on where it was. What is there and isn't in
-    the folder stays. Prints where the data set is, as pipelines and scripts take it.
+    """Upload a folder or file as a data set. Without NAME, the data set gets the folder's name. Files that are already
+    stored are not sent again, so an interrupted command resumes; stored files that the folder lacks stay. Prints where
+    the data set is, as pipelines and scripts take it.
     """
     from trainyard.data import places
     from trainyard.training.transfer import folder as transfers
@@ -61,9 +60,8 @@ def put(folder: Path, name: str, form: str, access: Access) -> None:
 @data.command()
 @options
 def example(access: Access) -> None:
-    """Bring what the example pipelines and jobs read: MNIST, to s3://datasets/shared/mnist. For the platform engineer.
-
-    From mnist/ of the folder that TRAINYARD_DATA names, else Debian's package of Fashion-MNIST, of the same form.
+    """Upload MNIST, which the examples read. To s3://datasets/shared/mnist, as the platform engineer; from mnist/ of
+    the folder that TRAINYARD_DATA names, else Debian's package of Fashion-MNIST, of the same form.
     """
     from trainyard.data import places
     from trainyard.pipelines.local import dataset
@@ -84,9 +82,8 @@ def example(access: Access) -> None:
 @output(*FORMATS)
 @options
 def list_(name: str, form: str, access: Access) -> None:
-    """List data sets: the team's own and those that it may read; with NAME its files.
-
-    `list shared`, `list raw-data` and `list workspace` list those alone; the workspace is listed only so.
+    """List data sets, or the files of one. Without NAME: the team's own, and those that it may read. `list shared`,
+    `list raw-data` and `list workspace` list those alone; the workspace is listed only so.
     """
     from trainyard.data import places, sets
 
@@ -114,7 +111,7 @@ def list_(name: str, form: str, access: Access) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @options
 def delete(names: tuple[str, ...], access: Access) -> None:
-    """Delete data sets; their older versions stay as long as the bucket keeps them."""
+    """Delete data sets. Their older versions stay as long as the bucket keeps them."""
     from trainyard.data import places, sets
     from trainyard.training.transfer import folder
 
@@ -128,7 +125,7 @@ def delete(names: tuple[str, ...], access: Access) -> None:
         click.echo(f"data set {where.name} deleted: {_files(count)}")
 
 
-def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> None:
+def _put(kube: Kube, known: Contract, found: FolderFiles, where: Place, form: str) -> None:
     from trainyard.data import sets
     from trainyard.training.transfer import folder
 

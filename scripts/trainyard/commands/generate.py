@@ -9,18 +9,18 @@ import click
 
 from trainyard import structured
 from trainyard.commands import common
-from trainyard.errors import TrainyardError, UsageError
+from trainyard.errors import UsageError
 from trainyard.kinds.registry import with_gang
 from trainyard.kube import Access, options
 from trainyard.training.settings import Settings, flags, merged
 
-WHOLE = "# The whole list, as Helm replaces lists: put it in place of the one that your values have.\n"
+WHOLE = "# Complete list: Helm replaces lists, so use it instead of the one in your values.\n"
 AMOUNTS = "RESOURCE=AMOUNT,..."
 
 
 @click.group()
 def generate() -> None:
-    """Print a job, queue, team or pipeline, the way `kubectl create --dry-run` does; nothing is created."""
+    """Print a job, queue, team or pipeline; create nothing."""
 
 
 @generate.command()
@@ -40,7 +40,7 @@ def job(
     form: str,
     access: Access,
 ) -> None:
-    """A training job whose code is in its image: of training-operator, of Volcano, or a plain Job.
+    """Print a training job whose code is in its image. Of training-operator, of Volcano, or a plain Job.
 
     \b
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
@@ -49,7 +49,7 @@ def job(
     from trainyard.training import detect, packages
 
     if "name" in settings:
-        raise UsageError("the name stands twice", hint="leave --name out")
+        raise UsageError("the name is given twice", hint="leave --name out")
     found, note = mpi_launch.translated({**merged(None, file, settings, command), "name": name}, Path("."))
     if note:
         common.say(note)
@@ -57,11 +57,7 @@ def job(
         found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
     team = access.namespace or found.pop("team", "")
     found.pop("team", None)
-    try:
-        kube = None if contract_file and team else access.connect()
-    except TrainyardError as error:
-        hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
-        raise UsageError(error.what, where=error.where, hint=hint) from None
+    kube = common.cluster_for(access, contract_file, team)
     known = common.contract_of(kube, contract_file)
     team_config = TeamConfig.of(known, team or (kube.namespace if kube else ""))
     spec, said = packages.without_code(JobSpec.of(found), Path("."), team_config)
@@ -74,12 +70,12 @@ def job(
 @click.argument("name")
 @click.option("--weight", type=click.IntRange(1, 65535), default=1, show_default=True, help="Share against others.")
 @click.option("--parent", default="", help="The queue above it. Default: root.")
-@click.option("--owner", default="", help="Who it belongs to, for people.")
-@click.option("--reclaimable/--not-reclaimable", default=True, help="May others take back what it has borrowed?")
-@click.option("--capability", multiple=True, metavar=AMOUNTS, help="The most it may have; name every resource.")
-@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="What it is entitled to.")
-@click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="What is kept free for it.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values whose list gets one more.")
+@click.option("--owner", default="", help="Owner of the queue, for people.")
+@click.option("--reclaimable/--not-reclaimable", default=True, help="Whether others may reclaim what it has borrowed.")
+@click.option("--capability", multiple=True, metavar=AMOUNTS, help="Most that it may have; list every resource.")
+@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Its share; list every resource.")
+@click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="Resources that are kept free for it.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
 def queue(
     name: str,
     weight: int,
@@ -91,7 +87,7 @@ def queue(
     guarantee: tuple[str, ...],
     file: Path | None,
 ) -> None:
-    """A queue beside those of the teams, as values of the chart.
+    """Print a shared queue, as values of the chart.
 
     \b
     trainyard generate queue research --deserved nvidia.com/gpu=8,cpu=64,memory=512Gi > queues.yaml
@@ -112,8 +108,8 @@ def queue(
 @click.option("--gid", type=int, default=None, help="Group of its files. Default: the next after those of --values.")
 @click.option("--group", "groups", multiple=True, help="Group of members, as your cluster names it.")
 @click.option("--user", "users", multiple=True, help="A single member.")
-@click.option("--viewer-group", "viewers", multiple=True, help="Group that may look.")
-@click.option("--description", default="", help="What it does, for people.")
+@click.option("--viewer-group", "viewers", multiple=True, help="Group with read access.")
+@click.option("--description", default="", help="Description of the team.")
 @click.option("--max-gpus-per-job", type=click.IntRange(0), default=None, help="GPUs that one job may ask for.")
 @click.option(
     "--quota", multiple=True, metavar="[CLASS:]RESOURCE=AMOUNT", help="E.g. training-normal:gpus=4, pods=100."
@@ -122,7 +118,7 @@ def queue(
 @click.option("--priority-class", "classes", multiple=True, help="A class that its jobs may have.")
 @click.option("--deserved", multiple=True, metavar=AMOUNTS, help="What its own queue is entitled to.")
 @click.option("--parent", default="", help="The queue above its own.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values whose list gets one more.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
 def team(
     name: str,
     gid: int | None,
@@ -138,7 +134,7 @@ def team(
     parent: str,
     file: Path | None,
 ) -> None:
-    """A team, as values of the chart: its namespace, queue, rights, keys and volumes.
+    """Print a team, as values of the chart. With its namespace, queue, permissions, keys and volumes.
 
     \b
     trainyard generate team vision --group vision-members --max-gpus-per-job 4 --values teams.yaml
@@ -177,7 +173,7 @@ def team(
 @click.option("--image", default="", help="What its steps run in. Default: the platform's trainer, with PyTorch.")
 @common.contract_file
 def pipeline(name: str, framework: str | None, nodes: int, gpus: int, image: str, contract_file: Path | None) -> None:
-    """A kfp pipeline of three steps that runs as it is: prepare, train, evaluate.
+    """Print a kfp pipeline that runs as it is. Its three steps prepare, train and evaluate.
 
     \b
     trainyard generate pipeline digits > digits.py && trainyard run --local digits.py

@@ -25,13 +25,15 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="FILE...")
-@click.option("--contract", "file", default="", metavar="FILE", help=f"The platform's; also by ${contract.VARIABLE}.")
-@click.option("--live", is_flag=True, help="The contract of the cluster that the kubeconfig names.")
-@click.option("--team", default="", metavar="NAME", help="Whose rules; else the object's namespace, or any team's.")
+@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file; also ${contract.VARIABLE}.")
+@click.option("--live", is_flag=True, help="Use the contract of the kubeconfig's cluster.")
+@click.option(
+    "--team", default="", metavar="NAME", help="Team whose rules apply. Default: the object's namespace, or any team."
+)
 @click.option("-o", "--output", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--ignore", multiple=True, metavar="CODE", help="Leave a code out; several times, or with commas.")
-@click.option("--strict", is_flag=True, help="Fail for warnings, too.")
-@click.option("--skip-others", is_flag=True, help="Leave files alone that are none of these, as in a commit hook.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Code to ignore; may be repeated, or a list with commas.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option("--skip-others", is_flag=True, help="Skip other files, as in a commit hook.")
 @click.option("--page", is_flag=True, help="Print docs/lint.md: every code with its meaning.")
 @kube.options
 def lint(
@@ -46,11 +48,10 @@ def lint(
     page: bool,
     access: kube.Access,
 ) -> None:
-    """Say what would be refused or fail, before it is sent.
-
-    FILE is a kfp Python file, a compiled pipeline, a hera or Argo workflow, a job's manifest or trainyard.yaml.
-    Without --contract and --live, the contract is that of $TRAINYARD_CONTRACT, else of the cluster if it answers
-    at once, else the chart's defaults; what depends on the site is then a warning only.
+    """Check files for what the cluster would reject. FILE is a kfp Python file, a compiled pipeline, a hera or Argo
+    workflow, a job's manifest or trainyard.yaml. Without --contract and --live, the contract is that of
+    $TRAINYARD_CONTRACT, else of the cluster if it answers at once, else the chart's defaults; what depends on the site
+    is then a warning only.
 
     Exit code 0: no error; 1: errors; 2: wrong usage. docs/lint.md explains every code.
     """
@@ -65,9 +66,7 @@ def lint(
     looked = 0
     for path in map(Path, dict.fromkeys(names)):
         if not path.exists():
-            raise UsageError(
-                "there is no such file", where=str(path), hint="name pipelines, manifests or trainyard.yaml"
-            )
+            raise UsageError("no such file", where=str(path), hint="name pipelines, manifests or trainyard.yaml")
         if skip_others and not files.known(path):
             continue
         looked += 1
@@ -116,14 +115,14 @@ def _answers(host: str) -> bool:
 def _codes(ignore: tuple[str, ...]) -> frozenset[str]:
     found = frozenset(code for one in ignore for code in one.split(",") if code)
     if unknown := sorted(found - registry().keys()):
-        raise UsageError(f"there is no code {unknown[0]}", where="--ignore", hint="see docs/lint.md for all codes")
+        raise UsageError(f"unknown code {unknown[0]}", where="--ignore", hint="see docs/lint.md for all codes")
     return found
 
 
 def find_site(file: str, live: bool, team: str, access: kube.Access) -> Site:
     """By which contract, and as whose, manifests are judged. UsageError for a contract or team that isn't there."""
     if live and file:
-        raise UsageError("--live and --contract exclude each other", hint="give one of them")
+        raise UsageError("--live and --contract exclude each other", hint="pass one of them")
     if live:
         return site(contract.live(access.connect()), team)
     try:

@@ -41,7 +41,7 @@ _ca = click.option("--issuer-ca", default="", metavar="FILE", help="Authority of
 @click.option("--hub", is_flag=True, help="In a notebook: as whom the hub has logged you in.")
 @click.option("--server", default="", metavar="URL", help="The API server; else that of the kubeconfig's context.")
 @click.option("--certificate-authority", "authority", default="", metavar="FILE", help="Of the API server, PEM.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG or ~/.kube/config.")
+@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig. Default: KUBECONFIG or ~/.kube/config.")
 @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig that has the cluster.")
 @click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team; else the context's namespace.")
 @click.option(
@@ -56,10 +56,9 @@ def login(
     issuer: str, client_id: str, issuer_ca: str, scopes: tuple[str, ...], device: bool, port: int, hub: bool,
     server: str, authority: str, kubeconfig: str, context: str, namespace: str, output: str, credential: bool,
 ) -> None:  # fmt: skip
-    """Log in by OpenID Connect, and write a kubeconfig that renews itself.
-
-    A browser opens, or a code is shown where there is none. The kubeconfig holds no token: kubectl and trainyard ask
-    this program for one, which keeps tokens in a file that you alone can read, and renews them.
+    """Log in by OpenID Connect. Writes a kubeconfig that renews itself. A browser opens, or a code is shown where there
+    is none. The kubeconfig holds no token: kubectl and trainyard ask this program for one, which keeps tokens in a file
+    that you alone can read, and renews them.
 
     \b
     trainyard login --issuer https://login.example.org --server https://cluster:6443 \\
@@ -98,10 +97,8 @@ def login(
 @click.option("--client-id", default="", metavar="ID", help="Of this client alone.")
 @_ca
 def logout(issuer: str, client_id: str, issuer_ca: str) -> None:
-    """Forget the tokens of every log-in, or of one issuer; the issuer forgets them too, where it can.
-
-    A copy of a token counts until it ends, minutes later. Your browser may still be logged
-    in at the issuer.
+    """Forget the tokens of every log-in, or of one issuer. The issuer forgets them, too, if it can. A copy of a token
+    counts until it ends, minutes later. Your browser may still be logged in at the issuer.
     """
     from trainyard.login import session, store
 
@@ -178,7 +175,7 @@ def _known(kubeconfig: str, context: str) -> Settings:
     pairs = [one[2:].partition("=")[::2] for one in arguments if one.startswith("--")]
     said, scopes = dict(pairs), tuple(value for key, value in pairs if key == "scope")
     if not said.get("issuer"):
-        raise UsageError("no issuer is named", hint="give --issuer URL; your platform engineer knows it")
+        raise UsageError("no issuer configured", hint="pass --issuer URL (ask your platform engineer)")
     port = said.get("port", "")
     return session.Settings(
         said["issuer"], said.get("client-id", CLIENT), said.get("issuer-ca", ""), scopes, "device" in said,

@@ -23,10 +23,8 @@ SPELLED = "write NAME:DATATYPE:SHAPE, such as image:FP32:-1,784; -1 stands for a
 
 @click.group()
 def models() -> None:
-    """Register models, list and compare their versions, and ask whether one may go into service.
-
-    MODEL is a model's name, which means the version that was registered last, or NAME@VERSION; the beginning of a
-    version will do.
+    """Register and compare versions of models. MODEL is a model's name, which means the version that was registered
+    last, or NAME@VERSION; the beginning of a version will do.
     """
 
 
@@ -35,7 +33,7 @@ def models() -> None:
 @output("table", "json", "yaml", "name")
 @options
 def list_(name: str, form: str, access: Access) -> None:
-    """List the team's registered models, or the versions of one, and which of them is in service."""
+    """List registered models, or the versions of one. Marks the version in service."""
     from trainyard.serving import comparison, shelf
     from trainyard.serving.cards import split
 
@@ -64,7 +62,9 @@ def list_(name: str, form: str, access: Access) -> None:
 @output("table", "json", "yaml")
 @options
 def compare(first: str, second: str, form: str, access: Access) -> None:
-    """Compare two versions: data, code, run, metrics, digest. With one MODEL: it, and the version in service."""
+    """Compare two versions of a model. Shows data, code, run, metrics and digest. With one MODEL: that version, and the
+    one in service.
+    """
     from trainyard.serving import comparison, shelf
 
     kube, known = connected(access)
@@ -105,10 +105,8 @@ def compare(first: str, second: str, form: str, access: Access) -> None:
 @output("name", "json", "yaml")
 @options
 def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any) -> None:
-    """Register what lies in FOLDER as a version of model NAME.
-
-    What FOLDER/model.json and FOLDER/metrics.json say counts, and options go before them. All files of FOLDER are sent;
-    a version never changes afterwards.
+    """Register FOLDER as a version of model NAME. What FOLDER/model.json and FOLDER/metrics.json say counts, and
+    options go before them. All files of FOLDER are sent; a version never changes afterwards.
 
     \b
     trainyard models register results digits --framework pytorch \\
@@ -129,16 +127,14 @@ def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any
 
 @models.command()
 @click.argument("model")
-@click.option("--metric", default="accuracy", show_default=True, help="Which number of the cards is compared.")
-@click.option(
-    "--gain", type=float, default=0.0, show_default=True, help="How much better it has to be; below 0: may be worse."
-)
-@click.option("--minimum", type=float, help="What it has to reach in any case.")
-@click.option("--lower", is_flag=True, help="Less is better, as for a loss.")
+@click.option("--metric", default="accuracy", show_default=True, help="Metric of the cards to compare.")
+@click.option("--gain", type=float, default=0.0, show_default=True, help="Minimum improvement; below 0: may be worse.")
+@click.option("--minimum", type=float, help="Minimum value in any case.")
+@click.option("--lower", is_flag=True, help="Lower is better, as for a loss.")
 @output("text", "json", "yaml")
 @options
 def gate(model: str, metric: str, gain: float, minimum: float | None, lower: bool, form: str, access: Access) -> None:
-    """Ask whether a version may take the place of the one in service; exit code 1 when it may not."""
+    """Check whether a version may replace the one in service. Exit code 1 if it may not."""
     from trainyard.serving import gate as gates
     from trainyard.serving import shelf
 

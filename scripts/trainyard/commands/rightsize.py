@@ -23,7 +23,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 @click.option("--margin", type=click.FloatRange(10, 20), default=15, show_default=True, help="Percent on top of use.")
 @click.option("--runs", type=click.IntRange(1, 10), default=10, show_default=True, help="How many of the last runs.")
 @click.option("--patch", default="", metavar="FILE", help='Write the difference here ("-": print it alone).')
-@click.option("--write", is_flag=True, help="Write FILE. Without it, it stays as it is.")
+@click.option("--write", is_flag=True, help="Write FILE. Without it, the file is unchanged.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw what runs used into this file, too.")
 @click.option("--components", is_flag=True, help="The platform's own pods, as values; for the platform engineer.")
 @common.output("table", "json", "yaml")
@@ -39,10 +39,9 @@ def rightsize(
     form: str,
     access: Access,
 ) -> None:
-    """Propose requests and limits from what the last runs of a job used.
-
-    FILE is a manifest of jobs, or trainyard.yaml: the proposal comes as a difference of the file, whose comments and
-    order stay. JOB is a job's name, or that of one of its runs. Without either, all jobs of the team are listed.
+    """Propose requests and limits from measured usage. Measured are the last runs of a job. FILE is a manifest of jobs,
+    or trainyard.yaml: the proposal comes as a difference of the file, whose comments and order stay. JOB is a job's
+    name, or that of one of its runs. Without either, all jobs of the team are listed.
 
     A request of CPU covers 95 % of the time, one of memory the most that was used, both with the margin. How it
     is found and what it brings: docs/right-sizes.md.
@@ -55,7 +54,7 @@ def rightsize(
     if (patch or write) and path is None:
         raise UsageError("--patch and --write are for a FILE", hint="name the file that the job is made from")
     if patch and write:
-        raise UsageError("--patch and --write exclude each other", hint="give one of them")
+        raise UsageError("--patch and --write exclude each other", hint="pass one of them")
     if components and what:
         raise UsageError("--components takes no JOB or FILE", hint="leave one of them out")
     common.drawable(svg)

@@ -24,12 +24,13 @@ from trainyard.errors import UsageError
     help="Folder for artifacts and logs, and in place of buckets.",
 )
 def run(pipeline: Path, here: bool, params: tuple[str, ...], name: str | None, out: Path) -> int:
-    """Run a kfp pipeline without a cluster: steps are processes of this machine, buckets are folders.
-
-    Training components start their ranks here. What only a cluster can give is said before the run.
+    """Run a kfp pipeline on this machine, without a cluster. Steps are processes, buckets are folders, and training
+    components start their ranks here. What needs a cluster is listed before the run, and ignored.
     """
     if not here:
-        raise UsageError("run is for this machine", hint="add --local, or use `trainyard submit` for the cluster")
+        raise UsageError(
+            "`run` works on this machine only", hint="add --local, or use `trainyard submit` for the cluster"
+        )
     from trainyard.pipelines.ir import compile as compiling
     from trainyard.pipelines.local import arguments, engine, folders, notes
 
@@ -41,7 +42,7 @@ def run(pipeline: Path, here: bool, params: tuple[str, ...], name: str | None, o
     if data := folders.offer_shared_data(places, found.text + str(values)):
         print(f"  {folders.S3}{folders.SHARED} is {data}", flush=True)
     for line in notes.not_honoured(found):
-        print(f"  not honoured here: {line}", flush=True)
+        print(f"  ignored locally: {line}", flush=True)
     began = time.monotonic()
     outputs = engine.run(found, values, places)
     print(f"succeeded in {time.monotonic() - began:.1f} s; artifacts and logs in {_short(places.run)}", flush=True)

@@ -18,7 +18,7 @@ PIPELINE, JOB = "pipeline", "job"
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedRun:
     """What a name stands for. `job`: the training job's object; None for a run of a pipeline.
 
     `gone`: neither is there any longer; what a job has left in the store may be.
@@ -29,39 +29,39 @@ class Named:
     gone: bool = False
 
 
-def named(kube: Kube, text: str) -> Named:
+def named(kube: Kube, text: str) -> NamedRun:
     """What a name stands for. Raises TrainyardError when that is nothing, or several."""
     from trainyard.observe import jobs
     from trainyard.training import report
 
     prefix, name, kinds = split(text)
     if prefix == PIPELINE:
-        return Named(name)
+        return NamedRun(name)
     found = jobs.named(kube, name, kinds)
     is_run = prefix == "" and _is_run(kube, name, bool(found))
     if len(found) + is_run > 1:
         names = ([f"{PIPELINE}/{name}"] if is_run else []) + [report.full_name(job) for job in found]
         if len(found) == 1:
             names[-1] = f"{JOB}/{name}"
-        raise UsageError(f"{text} is the name of {len(names)}: {', '.join(names)}", hint="say which one")
+        raise UsageError(f"{text} is ambiguous: {', '.join(names)}", hint="use one of these names")
     if found:
-        return Named(name, found[0])
+        return NamedRun(name, found[0])
     if is_run:
-        return Named(name)
+        return NamedRun(name)
     if prefix:
         raise jobs.missing(kube, name)
     hint = "`trainyard runs list` shows those there are"
-    raise KubeError(f"there is no run or job {name} in {kube.namespace}", status=404, hint=hint)
+    raise KubeError(f"no run or job {name} in {kube.namespace}", status=404, hint=hint)
 
 
-def named_or_gone(kube: Kube, text: str) -> Named:
+def named_or_gone(kube: Kube, text: str) -> NamedRun:
     """The same; a name that nothing has is taken for that of a job which went after its time."""
     try:
         return named(kube, text)
     except KubeError as error:
         if error.status != 404:
             raise
-        return Named(split(text)[1], gone=True)
+        return NamedRun(split(text)[1], gone=True)
 
 
 def pipeline(kube: Kube, text: str, lacks: str, hint: str) -> str:

@@ -32,9 +32,8 @@ _pipeline = click.argument("run", metavar="RUN", shell_complete=complete_pipelin
 
 @click.group()
 def runs() -> None:
-    """See, follow, stop, repeat and delete runs of pipelines and training jobs.
-
-    NAME is that of either; where both have it, pipeline/NAME or job/NAME.
+    """Show, follow, stop, retry and delete runs. A run is one of a pipeline, or a training job. If both have the name,
+    write pipeline/NAME or job/NAME.
     """
 
 
@@ -49,7 +48,9 @@ runs.add_command(tensorboard)
 @common.output(*FORMATS)
 @options
 def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
-    """List the team's runs of pipelines and training jobs, newest first; not the jobs that steps of pipelines made."""
+    """List the team's runs, newest first. Runs of pipelines and training jobs, without the jobs that steps of pipelines
+    created.
+    """
     from trainyard.commands import runs_list
     from trainyard.observe import listing
 
@@ -68,13 +69,13 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
 
 @runs.command()
 @_run
-@click.option("-f", "--follow", is_flag=True, help="Stay until it ends; exit code 1 when it failed.")
-@click.option("--lineage", is_flag=True, help="What made what from what, with digests.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the run to its end; exit code 1 if it failed.")
+@click.option("--lineage", is_flag=True, help="Show which task made which artifact from what, with digests.")
 @common.output(*FORMATS[:-1])
 @options
 def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> None:
-    """Show a run's steps or a job's pods, why it waits, and after a failure why."""
-    from trainyard.commands.run_names import PIPELINE, Named, named, pipeline
+    """Show a run: its steps or pods, and why it waits or failed."""
+    from trainyard.commands.run_names import PIPELINE, NamedRun, named, pipeline
     from trainyard.pipelines.runs import explain, output, table
     from trainyard.pipelines.runs import follow as following
     from trainyard.pipelines.runs.snapshot import Observer
@@ -82,7 +83,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     if follow and (lineage or form != "table"):
         raise UsageError("--follow shows the table only", hint="leave out --lineage and -o")
     kube = access.connect()
-    this = Named(run.removeprefix(f"{PIPELINE}/")) if lineage else named(kube, run)
+    this = NamedRun(run.removeprefix(f"{PIPELINE}/")) if lineage else named(kube, run)
     if this.job:
         from trainyard.commands import runs_jobs
 
@@ -130,10 +131,9 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
 @_runs
 @options
 def stop(names: tuple[str, ...], access: Access) -> None:
-    """Stop runs and training jobs: their pods get SIGTERM, what they have written stays.
-
-    Of a run its steps' training jobs are deleted, and only a pipeline's exit task still starts. A training job stays to
-    be looked at, except a Volcano Job, which can't be stopped and kept: it is deleted.
+    """Stop runs; what they have written stays. Their pods get SIGTERM. Stopping a pipeline's run deletes its training
+    jobs; only its exit task still starts. A stopped training job stays for inspection, except a Volcano Job, which is
+    deleted.
     """
     from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import actions
@@ -153,15 +153,15 @@ def stop(names: tuple[str, ...], access: Access) -> None:
 @click.option("-d", "--detach", is_flag=True, help="Do not follow it.")
 @options
 def retry(run: str, detach: bool, access: Access) -> None:
-    """Run the failed steps of a run again, and what comes after them; what succeeded is kept."""
+    """Run the failed steps of a run again. And the steps after them; what succeeded is kept."""
     from trainyard.commands.run_names import pipeline
     from trainyard.pipelines.runs import actions, follow
 
     kube = access.connect()
     again = "send it again with `trainyard train`; --resume {name} begins with its checkpoints"
-    run = pipeline(kube, run, "isn't tried again", again)
+    run = pipeline(kube, run, "can't be retried", again)
     actions.retry(access, kube, run, common.say)
-    click.echo(f"run {run} is tried again", err=True)
+    click.echo(f"retrying run {run}", err=True)
     if detach:
         click.echo(follow.again(run, kube.namespace), err=True)
         return
@@ -175,7 +175,7 @@ def retry(run: str, detach: bool, access: Access) -> None:
 @click.option("--force", is_flag=True, help="Also what has not ended.")
 @options
 def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
-    """Delete runs and training jobs with their pods. Artifacts, logs, lineage and results stay in the store."""
+    """Delete runs with their pods. Artifacts, logs, lineage and results stay in the store."""
     from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import actions, nodes, snapshot
     from trainyard.training import actions as of_jobs
@@ -196,11 +196,11 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
 @runs.command()
 @_pipeline
 @click.argument("artifact", metavar="[STEP/ARTIFACT]", required=False)
-@click.option("--to", type=click.Path(path_type=Path), help="Where to put it; else its name, in this folder.")
+@click.option("--to", type=click.Path(path_type=Path), help="Where to write it. Default: its name, in this folder.")
 @common.output("table", "json", "yaml")
 @options
 def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access: Access) -> None:
-    """List what a run left in the store, or fetch one artifact of it."""
+    """List the artifacts of a run, or fetch one."""
     from trainyard.commands.run_names import pipeline
     from trainyard.observe.listing import columns
     from trainyard.pipelines.runs import nodes, snapshot, stored
@@ -222,7 +222,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     place = stored.find(found, artifact)
     target = to or Path(place.name)
     if target.exists():
-        raise UsageError(f"{target} is already there", hint="choose another place with --to")
+        raise UsageError(f"{target} already exists", hint="choose another place with --to")
     with stored.reached(kube) as store:
         stored.fetch(store, place, target)
     click.echo(f"{place.uri} -> {target}")

@@ -17,28 +17,27 @@ FORMS = ("table", "json", "yaml")
 
 @click.command()
 @click.argument("names", metavar="NAME NAME...", nargs=-1, required=True, shell_complete=complete)
-@click.option("--different", is_flag=True, help="Only what is not the same in all of them.")
+@click.option("--different", is_flag=True, help="Show only rows in which the runs differ.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the metrics into this file, too.")
 @common.output("table", "json", "yaml")
 @options
 def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str, access: Access) -> None:
-    """Show runs and training jobs side by side: parameters, metrics, data and code, each with its digest.
-
-    Metrics are the numbers of a job's metrics.json, and what steps of a pipeline return or log as kfp's Metrics. Rows
-    in which the runs differ are marked. Of a job that is gone the metrics are shown, as long as they are in the store.
+    """Compare runs side by side. Shows parameters, metrics, data and code, each with its digest. Metrics are the
+    numbers of a job's metrics.json, and what steps of a pipeline return or log as kfp's Metrics. Rows in which the runs
+    differ are marked. Of a job that is gone the metrics are shown, as long as they are in the store.
     """
-    from trainyard.commands.run_names import Named, named_or_gone
+    from trainyard.commands.run_names import NamedRun, named_or_gone
     from trainyard.observe import comparison, comparison_svg
     from trainyard.pipelines.runs import facts, nodes, snapshot, stored
     from trainyard.training import facts as of_jobs
 
     if len(names) < 2:
-        raise UsageError("one run is nothing to compare", hint="name at least two")
+        raise UsageError("one run can't be compared", hint="name at least two")
     common.drawable(svg)
     kube = access.connect()
     chosen = [named_or_gone(kube, name) for name in names]
 
-    def of(one: Named) -> comparison.Facts:
+    def of(one: NamedRun) -> comparison.Facts:
         if one.gone:
             return of_jobs.gone(kube, one.name, store)
         return (

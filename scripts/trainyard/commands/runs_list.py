@@ -40,7 +40,7 @@ def rows(kube: Kube, runs: list[Run], jobs: list[Job]) -> list[Row]:
 
 def data(kube: Kube, runs: list[Run], jobs: list[Job]) -> list[dict[str, Any]]:
     """The same as plain data."""
-    around = observed.around(kube) if jobs else observed.Around()
+    around = observed.around(kube) if jobs else observed.NamespaceSnapshot()
     made = [output.data(run, steps=False) for run in runs]
     made += [report.data(observed.snapshot_of(around, job, job["metadata"]["name"]), whole=False) for job in jobs]
     return sorted(made, key=lambda one: str(one["created"]), reverse=True)

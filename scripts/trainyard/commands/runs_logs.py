@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 @click.argument("step", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Wait for the step to start and go on until it ends.")
 @click.option("--tail", type=click.IntRange(min=0), help="Only the last lines.")
-@click.option("--attempt", type=click.IntRange(min=1), help="Of which try; else of the last.")
+@click.option("--attempt", type=click.IntRange(min=1), help="Which attempt. Default: the last.")
 @options
 def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: int | None, access: Access) -> None:
-    """Print the log of a step; without STEP, of all that ran, each line with its step's name.
-
-    Of a training job: the log of the rank that speaks for it, or of STEP, such as worker-1.
-    Where pods are gone already, their logs come from the store, if the site keeps them: NAME may then also be that of a
-    run that is deleted, or of a pod; --attempt says which of several pods of the same name.
+    """Print the log of a run, or of one step. Without STEP, the logs of all steps that ran, each line with its step's
+    name. Of a training job: the log of the rank that speaks for it, or of STEP, such as worker-1. Where pods are gone
+    already, their logs come from the store, if the site keeps them: NAME may then also be that of a run that is
+    deleted, or of a pod; --attempt says which of several pods of the same name.
     """
     from trainyard.commands.run_names import named, split
     from trainyard.observe.jobs import MissingError
@@ -45,7 +44,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
 
     kube = access.connect()
     with ExitStack() as opened:
-        kept = Kept(kube, opened, attempt)
+        kept = StoredLogs(kube, opened, attempt)
         try:
             this = named(kube, run)
         except (KubeError, MissingError) as error:
@@ -69,7 +68,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
         _of_pipeline(kube, kept, this.name, step, follow, tail, attempt)
 
 
-class Kept:
+class StoredLogs:
     """Logs of pods that are gone. The store is opened when it is asked for the first time, and once."""
 
     def __init__(self, kube: Kube, opened: ExitStack, attempt: int | None) -> None:
@@ -121,7 +120,7 @@ def _reached(kube: Kube, found: Contract) -> Iterator[Store]:
 
 
 def _of_pipeline(
-    kube: Kube, kept: Kept, name: str, step: str | None, follow: bool, tail: int | None, attempt: int | None
+    kube: Kube, kept: StoredLogs, name: str, step: str | None, follow: bool, tail: int | None, attempt: int | None
 ) -> None:
     from trainyard.pipelines.runs import logs as reading
     from trainyard.pipelines.runs import nodes, snapshot
@@ -145,7 +144,7 @@ def _of_pipeline(
         _put(kept.read(name, _pod(chosen, attempt), error, attempt=1), tail)
 
 
-def _one_of_all(kube: Kube, kept: Kept, run: Run, step: Step, tail: int | None) -> None:
+def _one_of_all(kube: Kube, kept: StoredLogs, run: Run, step: Step, tail: int | None) -> None:
     """A step's log, each line with its name; that there is none is said, and doesn't keep from the others."""
     from trainyard.pipelines.runs import logs as reading
     from trainyard.training.kept import NoLogError

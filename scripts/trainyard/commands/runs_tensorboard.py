@@ -20,7 +20,7 @@ LONGEST = 24 * 3600
 
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)
-@click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="Of this machine; 0: any.")
+@click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="Local port; 0: any.")
 @click.option("--for", "deadline", default="2h", show_default=True, help="The pod ends after this time by itself.")
 @options
 def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access) -> None:

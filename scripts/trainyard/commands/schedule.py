@@ -17,7 +17,7 @@ _name = click.argument("name", metavar="NAME")
 
 @click.group()
 def schedule() -> None:
-    """Run a pipeline again and again, at times of your choice, in your team's queue."""
+    """Run pipelines on a schedule, in your team's queue."""
 
 
 @schedule.command()
@@ -43,9 +43,8 @@ def create(
     priority: str, experiment: str, no_cache: bool, dry_run: bool, contract_file: Path | None, form: str | None,
     access: Access,
 ) -> None:  # fmt: skip
-    """Run a pipeline at times of your choice, as an Argo CronWorkflow.
-
-    It is compiled and checked now, once; a later change of the file changes no run.
+    """Create a schedule, as an Argo CronWorkflow. The pipeline is compiled and checked now, once; a later change of the
+    file changes no run.
 
     \b
     trainyard schedule create nightly train.py --cron '0 4 * * *' --time-zone Europe/Berlin
@@ -57,7 +56,7 @@ def create(
     from trainyard.pipelines.submit import send
 
     if bool(cron) == bool(every):
-        raise UsageError("say when runs begin", hint="give either --cron or --every")
+        raise UsageError("no schedule given", hint="pass either --cron or --every")
     every_s = seconds(every) if every else 0
     if every_s % 60:
         raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 1d")
@@ -86,7 +85,7 @@ def create(
 @output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
-    """List the team's schedules, with why the last run of one was refused."""
+    """List schedules, and why a run was refused."""
     from trainyard.observe.listing import columns
     from trainyard.pipelines import schedules
     from trainyard.times import now
@@ -111,7 +110,7 @@ def list_(form: str, access: Access) -> None:
 @_name
 @options
 def pause(name: str, access: Access) -> None:
-    """Begin no further run; a run that goes on is left alone."""
+    """Pause a schedule; a run in progress continues."""
     _suspend(access, name, True)
 
 
@@ -119,7 +118,7 @@ def pause(name: str, access: Access) -> None:
 @_name
 @options
 def resume(name: str, access: Access) -> None:
-    """Begin runs again."""
+    """Resume a paused schedule."""
     _suspend(access, name, False)
 
 
@@ -127,7 +126,7 @@ def resume(name: str, access: Access) -> None:
 @_name
 @options
 def delete(name: str, access: Access) -> None:
-    """Remove a schedule, with its runs; what they left in the store stays."""
+    """Delete a schedule with its runs. What the runs left in the store stays."""
     from trainyard.pipelines import schedules
 
     kube = access.connect()

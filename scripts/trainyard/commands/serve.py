@@ -13,7 +13,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 
 if TYPE_CHECKING:
-    from trainyard.serving.plan import Wish
+    from trainyard.serving.plan import ServeRequest
 
 AMOUNTS = {"cpu": "500m", "memory": "1Gi"}
 SERVE = "model"  # the command that `trainyard serve NAME` stands for
@@ -36,7 +36,7 @@ class Serving(click.Group):
 
 @click.group(cls=Serving)
 def serve() -> None:
-    """Put a registered model into service, and take it back: trainyard serve MODEL.
+    """Serve a registered model, and roll it back.
 
     \b
     trainyard serve digits                        the version that was registered last
@@ -58,7 +58,7 @@ def _yaml(ctx: click.Context, param: click.Parameter, value: Path | None) -> dic
             f"the values can't be read: {error.strerror}", where=str(value), hint="correct --values"
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise UsageError("the values are no YAML", where=str(value), hint="correct the file") from None
+        raise UsageError("the values are not YAML", where=str(value), hint="correct the file") from None
     if not isinstance(found, dict):
         raise UsageError(
             "the values are not a map", where=str(value), hint="write keys of charts/model-server/values.yaml"
@@ -99,8 +99,8 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--by", type=click.Choice(("nodePort", "loadBalancer", "ingress", "gateway")), help="The way in from outside."
 )
 @click.option("--host", default="", help="Host name of ingress or gateway.")
-@click.option("--key", is_flag=True, help="Make a key, which is printed once, and ask for one from now on.")
-@click.option("--revoke-keys", is_flag=True, help="Keys of before are taken no more.")
+@click.option("--key", is_flag=True, help="Issue a key, which is printed once, and require one from now on.")
+@click.option("--revoke-keys", is_flag=True, help="Revoke the keys issued before.")
 @click.option(
     "--canary-share", type=click.IntRange(1, 99), help="Beside the version in service, with this share in percent."
 )
@@ -138,10 +138,8 @@ def model(
     access: Access,
     **said: Any,
 ) -> None:
-    """Put a registered version of MODEL into service: NAME, or NAME@VERSION.
-
-    What is not said stays as it was. The new version gets requests once it is warm, and the old one's pods end what
-    they have begun.
+    """Serve a registered version of MODEL. MODEL is NAME, or NAME@VERSION. Settings that you leave out stay as they
+    were. The new version gets requests once it is warm, and the old one's pods finish the requests they have.
     """
     from trainyard.serving import apply, plan, render, settings, shelf
     from trainyard.serving.cards import split
@@ -187,9 +185,8 @@ def model(
 @click.option("--dry-run", is_flag=True, help="Say which version it would be, and change nothing.")
 @options
 def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, access: Access) -> None:
-    """Take back what went into service last: the canary where there is one, else the version, for the one before.
-
-    Nothing is rendered and nothing is read from the store for it: the earlier version is in the cluster's history.
+    """Roll back to the version before. If there is a canary, remove it; else serve the version before. The earlier
+    version comes from the cluster's history: nothing is rendered, and nothing is read from the store.
     """
     from trainyard.kube.client import JSON_PATCH
     from trainyard.serving import apply, versions
@@ -230,7 +227,7 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
 @common.output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
-    """List the team's models in service: version, replicas, who may ask them, and where."""
+    """List models in service. With version, replicas, who may ask them, and where."""
     from trainyard.serving import overview
 
     kube = access.connect()
@@ -265,14 +262,14 @@ def stop(model: str, access: Access) -> None:
         click.echo(f"deleted {one}", err=True)
 
 
-def _wish(said: dict[str, Any], digest: str, only: bool) -> Wish:
-    from trainyard.serving.plan import Wish
+def _wish(said: dict[str, Any], digest: str, only: bool) -> ServeRequest:
+    from trainyard.serving.plan import ServeRequest
 
     words = ("cpu", "memory", "host", "image", "replicas", "gpus", "minimum", "maximum", "target", "kserve", "values")
     asked: dict[str, Any] = {word: said[word] for word in words}
     asked |= {"scale_by": said["scale_by"] or "", "source": said["scale_source"] or "", "access": said["reach"] or "",
               "by": said["by"] or "", "runtime": said["runtime"] or ""}  # fmt: skip
-    return Wish(**asked, canary=said["canary_share"] or 0, keys=(digest,) if digest else (), only=only)
+    return ServeRequest(**asked, canary=said["canary_share"] or 0, keys=(digest,) if digest else (), only=only)
 
 
 def _shown(key: str, *, aside: bool) -> None:

@@ -26,7 +26,7 @@ _WHAT = (
     click.option("--queue", default="", help="One of the team's queues; else its own."),
     click.option("--priority", default="", help="A priority class of the team."),
     click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under."),
-    click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before."),
+    click.option("--no-cache", is_flag=True, help="Run every step, even if the cache has its result."),
     click.option("--dry-run", is_flag=True, help="Check everything and print the object instead of sending it."),
     common.contract_file,
 )
@@ -48,7 +48,7 @@ def what_runs(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Choice(["yaml", "json", "name"]),
     help="What to print; with --wait the run as it ended.",
 )
-@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
+@click.option("--after-started", is_flag=True, help="Submit it once your team's queued jobs have started.")
 @click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
 @click.option("-d", "--detach", is_flag=True, help="Send it and return.")
 @click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
@@ -80,8 +80,7 @@ def submit(
     kfp_ca: str,
     access: Access,
 ) -> None:
-    """Run a pipeline in your team's queue: a kfp file, compiled YAML, a hera workflow, or an Argo Workflow.
-
+    """Run a pipeline in your team's queue. PIPELINE is a kfp file, compiled YAML, a hera workflow, or an Argo Workflow.
     It is compiled, checked, translated, sent and followed. Ctrl-C ends the following, not the run.
     """
     if sum([wait, detach, bool(step), dry_run]) > 1:
@@ -119,7 +118,7 @@ def wanted_run(
     from trainyard.pipelines.submit.prepare import Wanted
 
     if not pipeline.exists():
-        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
+        raise UsageError("no such file", where=str(pipeline), hint="pass the path of a pipeline")
     return Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard import structured
-from trainyard.commands.common import contract_file, contract_of, say
+from trainyard.commands.common import cluster_for, contract_file, contract_of, say
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 from trainyard.training.settings import FILE, Settings, flags, merged
@@ -33,11 +33,11 @@ BUILD = (
 @flags
 @click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
 @click.option("--file", type=click.Path(path_type=Path), help=f"Settings. Default: {FILE} of the folder.")
-@click.option("--resume", default="", metavar="RUN", help="Begin with the checkpoints of this earlier run.")
-@click.option("--attach", default="", metavar="RUN", help="Follow a run that is there, and fetch its results.")
-@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
+@click.option("--resume", default="", metavar="RUN", help="Start from the checkpoints of this earlier run.")
+@click.option("--attach", default="", metavar="RUN", help="Follow an existing run, and fetch its results.")
+@click.option("--after-started", is_flag=True, help="Submit it once your team's queued jobs have started.")
 @click.option("--detach", is_flag=True, help="Don't follow it.")
-@click.option("--fetch/--no-fetch", default=True, help="Bring the results beside the code at the end.")
+@click.option("--fetch/--no-fetch", default=True, help="Fetch the results into the code's folder at the end.")
 @click.option("--dry-run", is_flag=True, help="Print what would be created, and send nothing.")
 @click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", help="Of --dry-run.")
 @contract_file
@@ -59,7 +59,7 @@ def train(
     build: bool,
     access: Access,
 ) -> int | None:
-    """Train the code of this folder in the cluster: send it, queue the job, follow it, bring its results.
+    """Train the code of this folder in the cluster. Sends the code, queues the job, follows it and fetches its results.
 
     \b
     trainyard train --nodes 2 --gpus 2 --framework pytorch -- python train.py --epochs 3
@@ -70,7 +70,7 @@ def train(
     if build:
         raise UsageError(BUILD, hint="leave --build out: the code runs on a base image; or build one yourself, --image")
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), hint="correct --dir")
+        raise UsageError("no such folder", where=str(folder), hint="correct --dir")
     found = merged(folder, file, settings, command)
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
@@ -78,8 +78,7 @@ def train(
         team_config = TeamConfig.of(contract_of(own, contract_file), own.namespace)
         return _attached(own, team_config, attach, folder, found, fetch)
 
-    offline = dry_run and contract_file and access.namespace
-    kube = None if offline else access.connect()
+    kube = cluster_for(access, contract_file, access.namespace) if dry_run else access.connect()
     known = contract_of(kube, contract_file)
     team_config = TeamConfig.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
@@ -104,13 +103,13 @@ def train(
 
 @click.command()
 @click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
-@click.option("--force", is_flag=True, help=f"Write over a {FILE} that is there.")
+@click.option("--force", is_flag=True, help=f"Overwrite an existing {FILE}.")
 def init(folder: Path, force: bool) -> None:
-    """Write a trainyard.yaml for the code of this folder. Asks nothing."""
+    """Write a trainyard.yaml for the code of this folder."""
     from trainyard.training import starter
 
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), hint="correct --dir")
+        raise UsageError("no such folder", where=str(folder), hint="correct --dir")
     for line in starter.write(folder, force=force):
         click.echo(line)
 

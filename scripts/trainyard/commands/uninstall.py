@@ -16,7 +16,7 @@ from trainyard.kube.kubectl import Kubectl
 @click.option("-n", "--namespace", default=NAMESPACE, show_default=True, help="Namespace of the release.")
 @click.option("--purge", is_flag=True, help="Remove data, namespaces of teams, volumes, Secrets and CRDs, too.")
 @click.option("--yes", is_flag=True, help="Don't ask for the release's name before a purge.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed and what would stay.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed and what would stay.")
 @click.option("--no-hooks", is_flag=True, help="Without the hook that stops what would hang; see docs/upgrades.md.")
 def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: bool, no_hooks: bool) -> None:
     """Remove a release from the cluster of KUBECONFIG. Data stays unless --purge is given."""
@@ -24,7 +24,7 @@ def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: boo
     there = removal.exists(installed)
     if not there and not purge:
         raise UsageError(
-            f"there is no release {release} in namespace {namespace}", hint="see `helm list -A` for what is installed"
+            f"no release {release} in namespace {namespace}", hint="see `helm list -A` for what is installed"
         )
     found = inventory.remains(installed)
     what = f"release {release} in {namespace}" if there else f"what release {release} left"
@@ -37,10 +37,10 @@ def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: boo
     if (
         purge
         and not yes
-        and click.prompt("All of it is lost. Write the release's name to go on", default="") != release
+        and click.prompt("All of it will be lost. Type the release's name to continue", default="") != release
     ):
         raise TrainyardError(
-            "nothing was removed: that is not the release's name", hint=f"write {release}, or use --yes"
+            "nothing was removed: the name does not match the release", hint=f"write {release}, or use --yes"
         )
     if purge:
         removal.purge(installed, click.echo, hooks=not no_hooks)

@@ -17,12 +17,11 @@ def values() -> None:
 
 @values.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("-i", "--write", is_flag=True, help="Write the files. Without it they stay as they are.")
+@click.option("-i", "--write", is_flag=True, help="Write the files. Without it, they are unchanged.")
 def migrate(files: tuple[Path, ...], write: bool) -> int:
-    """Give values in each FILE their present names, and show the difference; comments and order stay.
-
-    Ends with 0 where nothing is to do or all was written, with 1 where --write would change something, and with 2
-    where a file can't be read or must be changed by hand; then no file is written.
+    """Rename old values in files. Shows the difference for each FILE; comments and order stay. Exit code 0: nothing to
+    do, or all was written; 1: --write would change something; 2: a file can't be read or must be changed by hand, and
+    no file is written.
     """
     strings = [(file, common.read(str(file))) for file in files]
     changed = [(file, old, new) for file, old in strings if (new := migration.migrate(old, str(file))) != old]

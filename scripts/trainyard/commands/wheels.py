@@ -22,23 +22,22 @@ if TYPE_CHECKING:
 
 @click.group()
 def wheels() -> None:
-    """Python packages for runs of all teams, in the object store. For the platform engineer."""
+    """Provide Python packages for runs of all teams. They lie in the object store. For the platform engineer."""
 
 
 @wheels.command()
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REQUIREMENTS|DIR...")
 @click.option("--python", default=PYTHON, show_default=True, metavar="X.Y", help="Python of the images that runs have.")
-@click.option("--without", multiple=True, metavar="NAME", help="Images have it: leave it out, and what only it needs.")
-@click.option("--index-url", default="", help="Where pip gets them, if not from its usual index.")
+@click.option("--without", multiple=True, metavar="NAME", help="Package that images have: skip it and what it needs.")
+@click.option("--index-url", default="", help="Index that pip uses instead of its usual one.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
 @options
 def put(
     sources: tuple[Path, ...], python: str, without: tuple[str, ...], index_url: str, dry_run: bool, access: Access
 ) -> None:
-    """Bring wheels to the store: those that requirements name and need, or those of a folder.
-
-    pip on this machine chooses them for the images' Python, whatever its own is. What is there already is not sent
-    again, and no run installs a file of another hash than the one that was sent.
+    """Upload wheels to the store. Those that requirements name and need, or those of a folder. pip on this machine
+    chooses them for the images' Python, whatever its own is. Files that are already stored are not sent again, and runs
+    install no file with another hash than the one that was sent.
 
     \b
     trainyard wheels put requirements.txt --without torch
@@ -46,13 +45,13 @@ def put(
     from trainyard.training.wheels import collect, send
 
     pip = [f"--index-url={index_url}"] if index_url else []
-    found: dict[str, collect.Found] = {}
+    found: dict[str, collect.LocalWheel] = {}
     with tempfile.TemporaryDirectory(prefix="trainyard-wheels-") as scratch:
         for number, source in enumerate(sources):
             target = Path(scratch) / str(number)
             target.mkdir()
             if not source.exists():
-                raise UsageError("there is no such file or folder", where=str(source), hint="correct its name")
+                raise UsageError("no such file or folder", where=str(source), hint="correct its name")
             made = (
                 collect.folder(source, python)
                 if source.is_dir()
@@ -76,7 +75,7 @@ def put(
 @output("table", "json", "yaml")
 @options
 def list_wheels(form: str, access: Access) -> None:
-    """List the wheels that runs find in the store, with their SHA-256."""
+    """List the wheels in the store, with their SHA-256."""
     from trainyard.training.wheels import send
 
     kube, known = _platform(access)
@@ -98,9 +97,8 @@ def list_wheels(form: str, access: Access) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @options
 def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
-    """Remove wheels from the store: one file, one version of a package, or all of it.
-
-    Runs whose requirements are installed already keep what they have; new requirements don't find them any more.
+    """Remove wheels from the store. One file, one version of a package, or all versions. Runs whose requirements are
+    already installed keep them; new requirements no longer find them.
 
     \b
     trainyard wheels remove einops==0.8.0

@@ -76,10 +76,10 @@ class Team:
         """Raises UsageError for a queue, a priority class or a number of GPUs in one job that the team may not have."""
         for what, name, own in (("queue", queue, self.queues), ("priority class", priority, self.priority_classes)):
             if name and name not in own:
-                raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"take one of {', '.join(own)}")
+                raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"use one of {', '.join(own)}")
         if gpus > self.max_gpus:
             what = f"the job asks for {gpus} GPUs over all nodes, team {self.name} may have {self.max_gpus} in one job"
-            raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
+            raise UsageError(what, hint="use fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
 
     @property
     def fills(self) -> bool:
@@ -107,7 +107,7 @@ class Team:
         if name:
             found = next((pool for pool in self.pools if pool.name == name), None)
             if found is None:
-                hint = f"take one of {', '.join(pool.name for pool in self.pools)}"
+                hint = f"use one of {', '.join(pool.name for pool in self.pools)}"
                 raise UsageError(f"the platform has no node pool {name}", hint=hint)
             if gpus and found.kind != kind:
                 raise UsageError(f"nodes of the pool {name} have no GPU", hint="name another pool, or set gpus to 0")

@@ -23,7 +23,7 @@ from trainyard.shell import CommandError, run
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 TEMPLATE = "templates/contract.yaml"
-PARTS = ("serving", "notebooks")  # whose own values stand in the contract
+PARTS = ("serving", "notebooks")  # whose own values are in the contract
 RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 Raw = dict[str, Any]
 
@@ -59,8 +59,8 @@ def _rendered(values: str, where: str) -> str:
     try:
         helm = programs.find("helm")
     except TrainyardError as error:
-        hint = "or give the rendered ConfigMap: kubectl get configmap trainyard-contract -n trainyard-system -o yaml"
-        raise UsageError(f"values become a contract by Helm, and {error.what}", where=where, hint=hint) from None
+        hint = "pass the rendered contract: kubectl get configmap trainyard-contract -n trainyard-system -o yaml"
+        raise UsageError(f"rendering a contract from values needs Helm: {error.what}", where=where, hint=hint) from None
     with tempfile.TemporaryDirectory(prefix="contract-") as folder:
         chart = Path(folder) / RELEASE
         (chart / "templates").mkdir(parents=True)

@@ -13,7 +13,7 @@ from trainyard.kinds.team_config import BUCKET as RESULTS
 OWN, SHARED, WORKSPACE = "", "shared", "workspace"
 USUAL = "datasets"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-SPELLED = "a name has letters, digits, dots, hyphens and underscores, and begins with a letter or digit"
+SPELLED = "use letters, digits, dots, hyphens and underscores, starting with a letter or digit"
 
 
 @dataclass(frozen=True)

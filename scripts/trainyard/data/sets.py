@@ -51,7 +51,7 @@ def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bo
     config = TeamConfig.of_platform(contract) if platform else TeamConfig.of(contract, kube.namespace)
     if first.claim and not kube.find(kube.path("v1", "persistentvolumeclaims", first.claim)):
         hint = "the platform may have no shared volumes: `kubectl get pvc` lists yours"
-        raise TrainyardError(f"there is no claim {first.claim} in {kube.namespace}", hint=hint)
+        raise TrainyardError(f"no claim {first.claim} in {kube.namespace}", hint=hint)
     at = copy.copy(kube)
     at.namespace = config.team.name
     try:
@@ -85,7 +85,7 @@ def files(store: Store, place: Place) -> list[Set]:
 
 def missing(place: Place) -> TrainyardError:
     """For a name that stands for nothing."""
-    return TrainyardError(f"there is no data set {place.name}", where=place.uri, hint="`trainyard data list` has all")
+    return TrainyardError(f"no data set {place.name}", where=place.uri, hint="`trainyard data list` has all")
 
 
 def _time(row: dict[str, Any]) -> datetime | None:

@@ -36,7 +36,7 @@ def settings(text: str, file: str) -> dict[str, Any]:
     if not found:
         return {}
     if len(found) > 1:
-        raise UsageError("the file holds several documents", where=file, hint="keep one, remove the lines of ---")
+        raise UsageError("the file has several documents", where=file, hint="keep one, and remove the lines with ---")
     validation_errors(found[0], file)
     return found[0].data
 
@@ -55,7 +55,7 @@ def validation_errors(document: Document, file: str) -> None:
 def found(document: Document) -> list[tuple[Place, str, str]]:
     """Every error of one document, as (path, what, hint), in the order of lines."""
     if not isinstance(document.data, dict):
-        return [((), "settings are a list of `key: value`", HINT)]
+        return [((), "settings must be a map of `key: value`", HINT)]
     from jsonschema import Draft202012Validator
 
     bare = {key: value for key, value in schema().items() if key != "required"}
@@ -65,21 +65,21 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
         if error.validator == "additionalProperties" and not path:
             unknown = [str(key) for key in document.data if key not in schema()["properties"]]
             validation_errors += [
-                ((one,), f"there is no setting {one}", near(one, schema()["properties"], HINT)) for one in unknown
+                ((one,), f"unknown setting {one}", near(one, schema()["properties"], HINT)) for one in unknown
             ]
         else:
-            validation_errors.append((tuple(path), _said(error, path), _hint(path, error)))
+            validation_errors.append((tuple(path), _what(error, path), _hint(path, error)))
     return sorted(validation_errors, key=lambda one: document.line(*one[0]))
 
 
-def _said(error: Any, path: list[str | int]) -> str:
+def _what(error: Any, path: list[str | int]) -> str:
     place = ".".join(str(part) for part in path)
     value = error.instance
     if "propertyNames" in error.absolute_schema_path:
-        return f"{place} has the name {json.dumps(value, default=str)}, which must be text of letters, digits and _"
+        return f"{place} has the name {json.dumps(value, default=str)}, which may have letters, digits and _ only"
     if isinstance(value, bool):
         return f"{place} is {shown(value)}, which YAML reads as yes or no"
-    return f"{place} is {shown(value)}"
+    return f"invalid {place}: {shown(value)}" if error.validator == "pattern" else f"{place} is {shown(value)}"
 
 
 def shown(value: Any) -> str:
@@ -94,17 +94,16 @@ def _hint(path: list[str | int], error: Any) -> str:
     if path and path[0] == "command":
         return 'write it as a list of words, such as [python, train.py, "--epochs=3"]'
     rule = {
-        "enum": lambda: f"take one of {', '.join(map(str, error.validator_value))}",
-        "minimum": lambda: f"the least is {error.validator_value}",
-        "maximum": lambda: f"the most is {error.validator_value}",
-        "maxLength": lambda: f"take at most {error.validator_value} characters",
+        "enum": lambda: f"use one of {', '.join(map(str, error.validator_value))}",
+        "minimum": lambda: f"use at least {error.validator_value}",
+        "maximum": lambda: f"use at most {error.validator_value}",
+        "maxLength": lambda: f"use at most {error.validator_value} characters",
         "type": lambda: f"it must be {types(error.validator_value)}",
         "required": lambda: f"it needs {', '.join(error.validator_value)}",
     }.get(error.validator)
     if rule:
         return rule()
-    about = schema()["properties"].get(path[0], {}).get("description", "") if path else ""
-    return about.rstrip(".") or HINT
+    return str(error.schema.get("hint", HINT))
 
 
 def types(wanted: str | list[str]) -> str:

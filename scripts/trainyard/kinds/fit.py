@@ -45,7 +45,7 @@ class Fit:
 
 
 def refusal(lacking: Sequence[Missing]) -> UsageError:
-    """All that the image lacks in one error, so that one change of the requirements mends it."""
+    """All that the image lacks in one error, so that one change of the requirements fixes it."""
     first, *others = lacking
     what = "; ".join([first.what, *(f"{one.where} {one.what}" for one in others)])
     hints = [f"for {one.part} {one.hint}" if others else one.hint for one in lacking]
@@ -82,11 +82,11 @@ def fit(
     lacking = [one for one in named if one.sure and have.missing(one.module)]
     if lacking and not asked and (other := _other(named, framework, known, have.cuda)):
         needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in lacking))
-        told = _told(named, other, framework, known, sure)
+        told = _what(named, other, framework, known, sure)
         return Fit(known[other.key], f"image {other.name}, which has {needed}", [], told)
     doubtful = [one for one in named if listed or not one.sure]
     refused = [] if listed else lacking
-    return Fit("", "", _told(refused, have, framework, known, sure), _told(doubtful, have, framework, known, sure))
+    return Fit("", "", _what(refused, have, framework, known, sure), _what(doubtful, have, framework, known, sure))
 
 
 def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cuda: bool) -> Trainer | None:
@@ -99,7 +99,7 @@ def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cu
     return None
 
 
-def _told(
+def _what(
     found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str], sure: Sequence[str]
 ) -> list[Missing]:
     """What the image lacks of imports. `sure`: those of them that an image which is offered instead must have, too."""
@@ -124,11 +124,11 @@ def _hint(part: str, framework: str, known: Mapping[str, str], sure: Sequence[st
     for one in with_it:
         if framework in one.runs:
             reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"
-            return ", or ".join([f"take --image {reference}, which has it", *lines])
+            return ", or ".join([f"use --image {reference}, which has it", *lines])
     # Code that needs this kind of job, as MPI's ranks do mpirun, is none for another.
     bound = registry.of_framework(framework).modules
     if with_it and not any(module.partition(".")[0] in bound for module in sure):
         kinds = [kind for kind in with_it[0].runs if kind != JOB]
-        return ", or ".join([f"take --framework {' or '.join(kinds)}, whose image {with_it[0].name} has it", *lines])
+        return ", or ".join([f"use --framework {' or '.join(kinds)}, whose image {with_it[0].name} has it", *lines])
     beside = ", ".join(dict.fromkeys(module for module in due if not f"{module}.".startswith(f"{part}.")))
     return ", or ".join(lines) or f"no image of the platform has it{beside and f' beside {beside}'}: name one of yours"

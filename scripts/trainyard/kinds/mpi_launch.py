@@ -82,7 +82,7 @@ def _bounded(own: Mapping[str, int], starter: str) -> None:
     for key, value in own.items():
         least, most = bounds[key]["minimum"], bounds[key]["maximum"]
         if not least <= value <= most:
-            hint = f"the least is {least}" if value < least else f"the most is {most}"
+            hint = f"use at least {least}" if value < least else f"use at most {most}"
             raise UsageError(f"{key} is {value}", where=starter, hint=hint)
 
 
@@ -142,7 +142,7 @@ def _of_hosts(words: Split, hosts: list[tuple[str, int]], ranks: int, each: int)
     if len(set(used)) > 1:
         shown = ", ".join(map(str, used))
         what = f"the hosts would have {shown} ranks, and all nodes of a job have equally many"
-        raise UsageError(what, where=_short(_written(words)), hint="take a multiple of the slots, equal on every host")
+        raise UsageError(what, where=_short(_written(words)), hint="use a multiple of the slots, equal on every host")
     return Size(len(used), used[0])
 
 

@@ -68,7 +68,7 @@ class Kind:
     about: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     suspend: str = "runPolicy.suspend"
-    restarts: str = "the pod starts anew, as often as retries say"
+    restarts: str = "the pod restarts, as often as retries say"
     builder: str = ""
     build: tuple[str, str, str] | None = None
     saves_second: bool = False
@@ -132,7 +132,7 @@ KINDS = (
         modules=("horovod", "mpi4py"),
         environment={"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "{size}"},
         fields={"slotsPerWorker": COUNT, "mainContainer": TEXT, "cleanPodPolicy": TEXT},
-        restarts="the launcher starts anew, and all ranks with it",
+        restarts="the launcher restarts, and all ranks with it",
         backend="mpi4py",
         about="Trains with MPI: a launcher runs the command by mpirun on all nodes.",
     ),
@@ -173,7 +173,7 @@ KINDS = (
         roles=("master", "worker"), per_gpu=True,
         environment=RENDEZVOUS,
         suspend="",
-        restarts="the whole job starts anew, as often as retries say",
+        restarts="the whole job restarts, as often as retries say",
         example="vcjob",
         about="Runs a gang of any kind: pods get the same variables as PyTorch's, and a name each.",
     ),

@@ -2,7 +2,7 @@
 
 A torchrun that is asked to end closes the place where ranks meet, for the nodes that stay, too. So when this pod has to
 go its torchrun is killed before it can do that, its ranks are asked to end, and the others meet again without them.
-Where the pod that has the meeting place is gone, this one ends with a code that makes the operator create it anew: it
+Where the pod that has the meeting place is gone, this one ends with a code that makes the operator create it again: it
 then waits behind the other for its GPUs.
 """
 
@@ -16,7 +16,7 @@ import time
 GRACE_S = 20
 ROUNDS, LONG_S = 3, 600  # torchrun may fail so often in a row, unless it ran for long before
 AWAY_S = 20
-ANEW = 128 + signal.SIGUSR1  # above 127: by the job's restart policy the pod is made anew, not failed
+ANEW = 128 + signal.SIGUSR1  # above 127: by the job's restart policy the pod is created again, not failed
 
 
 def main(words: list[str]) -> int:
@@ -33,7 +33,7 @@ def main(words: list[str]) -> int:
         if code == 0:
             return 0
         if place and place.rpartition(":")[0] != socket.gethostname() and is_away(place):
-            print("the pod where ranks meet, " + place + ", is gone", file=sys.stderr, flush=True)
+            print("the rendezvous pod " + place + " is gone", file=sys.stderr, flush=True)
             return ANEW
         failed = 1 if time.time() - began > LONG_S else failed + 1
         if failed >= ROUNDS:

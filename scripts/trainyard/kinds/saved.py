@@ -23,7 +23,7 @@ class Saved:
     file: str
     line: int
 
-    def said(self, results: str) -> tuple[str, str]:
+    def advice(self, results: str) -> tuple[str, str]:
         """What is wrong with it, and what to do."""
         what = f"{self.file}:{self.line} saves {self.place}, which goes with the pod"
         named = (

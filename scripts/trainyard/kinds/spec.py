@@ -78,23 +78,23 @@ class JobSpec:
     def __post_init__(self) -> None:
         """Refuses what contradicts itself. Raises UsageError."""
         if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
-            hint = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter"
-            raise UsageError(f"{self.name!r} can't be a job's name", hint=hint)
+            hint = f"use up to {NAME_LONGEST} lower-case letters, digits and hyphens, starting with a letter"
+            raise UsageError(f"invalid job name: {self.name!r}", hint=hint)
         if self.framework not in registry.FRAMEWORKS:
-            hint = f"take one of {', '.join(registry.FRAMEWORKS)}"
-            raise UsageError(f"there is no framework {self.framework!r}", hint=hint)
+            hint = f"use one of {', '.join(registry.FRAMEWORKS)}"
+            raise UsageError(f"unknown framework {self.framework!r}", hint=hint)
         if not self.command:
             raise UsageError("the job has no command", where=self.name, hint="write it after --, or under command")
         if self.nodes < 1 or self.gpus < 0:
             raise UsageError("a job needs a node, and can't have less than no GPU", where=self.name)
         if self.framework == JOB and self.nodes > 1:
             what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
-            raise UsageError(what, where=self.name, hint=f"take framework {several_nodes()}")
+            raise UsageError(what, where=self.name, hint=f"use framework {several_nodes()}")
         if self.min_nodes:
             self._check_elastic()
         if self.parameter_servers and self.framework != TENSORFLOW:
             what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
-            raise UsageError(what, where=self.name, hint="remove them, or take framework tensorflow")
+            raise UsageError(what, where=self.name, hint="remove them, or use framework tensorflow")
         if self.processes and not registry.of_framework(self.framework).per_gpu:
             what = f"{self.framework} has one process a node, and processes is {self.processes}"
             raise UsageError(what, where=self.name, hint="remove processes")
@@ -103,7 +103,7 @@ class JobSpec:
             raise UsageError(what, where=self.name, hint="give checkpoints a folder of their own")
         for title, amount in (("cpu", self.cpu), ("memory", self.memory), ("sharedMemory", self.shared_memory)):
             if amount_of(amount) <= 0:
-                raise UsageError(f"{title} is {amount!r}", where=self.name, hint="take an amount such as 2 or 4Gi")
+                raise UsageError(f"{title} is {amount!r}", where=self.name, hint="use a quantity such as 2 or 4Gi")
         if amount_of(self.shared_memory) > amount_of(self.memory):
             what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, of which it is a part"
             raise UsageError(what, where=self.name, hint="raise memory")
@@ -111,10 +111,10 @@ class JobSpec:
     def _check_elastic(self) -> None:
         if self.framework != PYTORCH:
             what = f"only jobs of pytorch can be elastic, and framework is {self.framework}"
-            raise UsageError(what, where=self.name, hint="remove minNodes, or take framework pytorch")
+            raise UsageError(what, where=self.name, hint="remove minNodes, or use framework pytorch")
         if not 0 < self.min_nodes < self.nodes:
             what = f"minNodes is {self.min_nodes}, nodes is {self.nodes}"
-            raise UsageError(what, where=self.name, hint="take fewer for minNodes; nodes is the job's largest size")
+            raise UsageError(what, where=self.name, hint="use fewer for minNodes; nodes is the job's largest size")
 
     @property
     def ranks_per_node(self) -> int:

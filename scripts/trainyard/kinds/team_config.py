@@ -1,4 +1,4 @@
-"""What a job has to know of the platform: names that stand in the contract, for one team."""
+"""What a job has to know of the platform: names in the contract, for one team."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ class TeamConfig:
         instead = self.contract.cuda_images.get(key)
         whose = f"the platform's image for {framework}, {image}," if framework else image
         what = f"{whose} computes on CPUs, and the GPUs of pool {pool} would be held for nothing"
-        hint = f"take {instead}" if instead else "name one with CUDA by image"
+        hint = f"use {instead}" if instead else "name one with CUDA by image"
         raise UsageError(what, hint=f"{hint}, or set gpus to 0")

@@ -58,7 +58,7 @@ class Access:
         if self.kubeconfig:
             named = Path(self.kubeconfig).expanduser()
             if not named.is_file():
-                raise TrainyardError("there is no such kubeconfig", where=str(named), hint="correct --kubeconfig")
+                raise TrainyardError("no such kubeconfig", where=str(named), hint="correct --kubeconfig")
             return [named]
         places = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
         return [path for path in places or [HOME_CONFIG.expanduser()] if path.is_file()]
@@ -72,10 +72,10 @@ class Access:
         if not files:
             asked = os.environ.get("KUBECONFIG", "") or str(HOME_CONFIG)
             raise TrainyardError(
-                f"no kubeconfig found at {asked}", hint="give --kubeconfig, or ask your platform engineer for one"
+                f"no kubeconfig found at {asked}", hint="pass --kubeconfig FILE, or ask your platform engineer for one"
             )
         where = ", ".join(map(str, files))
-        warnings = _Complaints()
+        warnings = _LogCapture()
         try:
             loader = _get_kube_config_loader(
                 filename=os.pathsep.join(map(str, files)), active_context=self.context or None
@@ -90,8 +90,9 @@ class Access:
             configuration.proxy = _proxy(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
         except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
             text = " ".join(str(error).split())
+            absent = self.context and f"name {self.context} in" in text and text.endswith("/contexts list")
             raise TrainyardError(
-                f"the kubeconfig can't be used: {text}",
+                f"no context {self.context!r}" if absent else f"invalid kubeconfig: {text}",
                 where=where,
                 hint="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
             ) from None
@@ -111,7 +112,7 @@ def _proxy(host: str, chosen: str) -> str | None:
     return chosen or select_proxy(host, get_environ_proxies(host))
 
 
-class _Complaints(logging.Handler):
+class _LogCapture(logging.Handler):
     """Catches what the kubeconfig loader only logs: a log-in program that failed."""
 
     def __init__(self) -> None:
@@ -143,7 +144,7 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--as", "as_user", default="", metavar="USER", help="Act as this user, as for kubectl."),
         click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team; else the context's namespace."),
         click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-        click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG or ~/.kube/config."),
+        click.option("--kubeconfig", default="", metavar="FILE", help="Default: KUBECONFIG or ~/.kube/config."),
     ):
         command = option(command)
     return command

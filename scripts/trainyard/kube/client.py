@@ -261,9 +261,9 @@ class Kube:
         except urllib3.exceptions.HTTPError as error:
             why = getattr(error, "reason", None) or error
             raise KubeError(
-                f"the API server did not answer: {cause(why)}",
+                f"cannot reach the API server: {cause(why)}",
                 where=self.host,
-                hint="see whether the cluster runs and is reachable from here, or choose another with --context",
+                hint="check that the cluster is running and reachable from here, or choose another with --context",
             ) from None
 
 

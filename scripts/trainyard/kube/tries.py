@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import urllib3
 
 
@@ -22,4 +24,5 @@ def retries(again: bool) -> urllib3.Retry:
 
 def cause(error: object) -> str:
     """The innermost reason, without the library's names of objects."""
-    return str(error).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
+    text = str(error).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
+    return re.sub(r"^Failed to establish a new connection: (\[Errno -?\d+\] )?", "", text)

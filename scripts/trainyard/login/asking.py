@@ -34,7 +34,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True)
-class Asker:
+class IssuerClient:
     """Asks the endpoints of one issuer.
 
     Args:
@@ -92,7 +92,7 @@ def _object(raw: bytes, where: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise TrainyardError("the answer is no JSON object", where=where, hint="is this the issuer's address?")
+        raise TrainyardError("the answer is not a JSON object", where=where, hint="check the issuer's address")
     return found
 
 
@@ -105,7 +105,7 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
         found = {}
     if isinstance(found, dict) and isinstance(found.get("error"), str):
         return RefusedError(found["error"], str(found.get("error_description") or ""))
-    return TrainyardError(f"it answers {error.code} {error.reason}", where=where, hint="is this the issuer's address?")
+    return TrainyardError(f"it answered {error.code} {error.reason}", where=where, hint="check the issuer's address")
 
 
 def _unreachable(where: str, reason: object) -> TrainyardError:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard.login.asking import Asker, RefusedError
+from trainyard.login.asking import IssuerClient, RefusedError
 from trainyard.login.issuer import Issuer
 from trainyard.login.tokens import Tokens, received
 
@@ -84,7 +84,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def log_in(
-    asker: Asker,
+    asker: IssuerClient,
     issuer: Issuer,
     client: str,
     *,

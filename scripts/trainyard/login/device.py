@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from trainyard.errors import TrainyardError
-from trainyard.login.asking import Asker, RefusedError
+from trainyard.login.asking import IssuerClient, RefusedError
 from trainyard.login.issuer import Issuer
 from trainyard.login.tokens import Tokens, received
 
@@ -15,7 +15,7 @@ GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 SLOWER_S = 5.0  # how much longer to wait after each `slow_down`
 
 
-def log_in(asker: Asker, issuer: Issuer, client: str, *, sleep: Callable[[float], None] = time.sleep) -> Tokens:
+def log_in(asker: IssuerClient, issuer: Issuer, client: str, *, sleep: Callable[[float], None] = time.sleep) -> Tokens:
     """Shows an address and a code on standard error, and waits until somebody has logged in with them.
 
     Raises:
@@ -23,7 +23,7 @@ def log_in(asker: Asker, issuer: Issuer, client: str, *, sleep: Callable[[float]
     """
     if not issuer.device:
         hint = "log in on a machine with a browser: `trainyard login` without --device"
-        raise TrainyardError("it has no device codes", where=issuer.url, hint=hint)
+        raise TrainyardError("it does not offer device codes", where=issuer.url, hint=hint)
     try:
         begun = asker.post(issuer.device, {"client_id": client, "scope": issuer.asked_scopes})
     except RefusedError as error:
@@ -47,4 +47,4 @@ def log_in(asker: Asker, issuer: Issuer, client: str, *, sleep: Callable[[float]
                 wait += SLOWER_S
             elif error.error != "authorization_pending":
                 raise TrainyardError(f"the log-in was refused: {error}", where=issuer.url, hint="try again") from None
-    raise TrainyardError("nobody logged in before the code ended", where=issuer.url, hint="try again")
+    raise TrainyardError("nobody logged in before the code expired", where=issuer.url, hint="try again")

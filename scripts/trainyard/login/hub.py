@@ -48,12 +48,12 @@ def tokens(environment: Mapping[str, str] = os.environ) -> Tokens:
             said = json.loads(answer.read(MOST))
     except urllib.error.HTTPError as error:
         hint = "stop the notebook at the hub and start it again"
-        raise TrainyardError(f"the hub answers {error.code} {error.reason}", where=url, hint=hint) from None
+        raise TrainyardError(f"the hub answered {error.code} {error.reason}", where=url, hint=hint) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise TrainyardError(f"the hub can't be reached: {reason}", where=url, hint="try again") from None
     except ValueError:
-        raise TrainyardError("the hub's answer is no JSON", where=url, hint="try again") from None
+        raise TrainyardError("the hub's answer is not JSON", where=url, hint="try again") from None
     state = said.get("auth_state") if isinstance(said, dict) else None
     token = state.get("id_token") if isinstance(state, dict) else None
     if not isinstance(token, str):

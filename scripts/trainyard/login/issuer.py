@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainyard.errors import TrainyardError
-from trainyard.login.asking import Asker, RefusedError, checked
+from trainyard.login.asking import IssuerClient, RefusedError, checked
 
 DISCOVERY = "/.well-known/openid-configuration"
 # What is asked for, of what the issuer has; offline_access brings a token to renew with.
@@ -30,7 +30,7 @@ class Issuer:
         return " ".join(self.scopes)
 
 
-def discover(asker: Asker, url: str, scopes: Sequence[str] = ()) -> Issuer:
+def discover(asker: IssuerClient, url: str, scopes: Sequence[str] = ()) -> Issuer:
     """Reads the issuer's document.
 
     Args:
@@ -52,11 +52,11 @@ def discover(asker: Asker, url: str, scopes: Sequence[str] = ()) -> Issuer:
     ends = {key: str(found.get(f"{key}_endpoint") or "") for key in ("authorization", "token")}
     for key, end in ends.items():
         if not end:
-            raise TrainyardError(f"it names no {key}_endpoint", where=url, hint="is this an OpenID Connect issuer?")
+            raise TrainyardError(f"it names no {key}_endpoint", where=url, hint="check the issuer's address")
         checked(end)
     methods = found.get("code_challenge_methods_supported")
     if isinstance(methods, list) and "S256" not in methods:
-        raise TrainyardError("it takes no PKCE with S256", where=url, hint="switch it on at the issuer")
+        raise TrainyardError("it does not support PKCE with S256", where=url, hint="switch it on at the issuer")
     offered = found.get("scopes_supported")
     known = tuple(s for s in SCOPES if s in offered or s == "openid") if isinstance(offered, list) else SCOPES
     optional = {key: str(found.get(f"{key}_endpoint") or "") for key in ("device_authorization", "revocation")}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from trainyard.errors import TrainyardError
 from trainyard.login import browser, device, store
-from trainyard.login.asking import Asker, RefusedError
+from trainyard.login.asking import IssuerClient, RefusedError
 from trainyard.login.issuer import Issuer, discover
 from trainyard.login.tokens import Tokens, received
 
@@ -49,7 +49,7 @@ def current(settings: Settings, *, interactive: bool) -> Tokens:
         kept = store.read(settings.issuer, settings.client)
         if kept and kept.is_fresh(time.time()):
             return kept
-        asker = Asker(settings.ca)
+        asker = IssuerClient(settings.ca)
         refused = ""
         if kept and kept.refresh_token:
             issuer = discover(asker, settings.issuer, settings.scopes)
@@ -70,7 +70,7 @@ def current(settings: Settings, *, interactive: bool) -> Tokens:
         return _keep(settings, anew(settings, asker))
 
 
-def anew(settings: Settings, asker: Asker) -> Tokens:
+def anew(settings: Settings, asker: IssuerClient) -> Tokens:
     """Has the person log in: in a browser here, or with a code where there is none. Raises as these do."""
     issuer = discover(asker, settings.issuer, settings.scopes)
     if settings.device or (issuer.device and not has_browser()):
@@ -80,12 +80,12 @@ def anew(settings: Settings, asker: Asker) -> Tokens:
 
 def log_in(settings: Settings) -> Tokens:
     """A log-in now, whatever is kept; the tokens are kept afterwards."""
-    tokens = anew(settings, Asker(settings.ca))
+    tokens = anew(settings, IssuerClient(settings.ca))
     with store.held(settings.issuer, settings.client):
         return _keep(settings, tokens)
 
 
-def renewed(asker: Asker, issuer: Issuer, client: str, kept: Tokens) -> Tokens:
+def renewed(asker: IssuerClient, issuer: Issuer, client: str, kept: Tokens) -> Tokens:
     """New tokens for the kept one. Raises RefusedError when the issuer gives none: to a person who is gone, say."""
     form = {"grant_type": "refresh_token", "refresh_token": kept.refresh_token, "client_id": client}
     return received(asker.post(issuer.token, form), issuer.url, client, kept=kept.refresh_token)
@@ -98,11 +98,11 @@ def log_out(settings: Settings) -> bool:
         there = store.forget(settings.issuer, settings.client)
         if kept and kept.refresh_token:
             try:
-                asker = Asker(settings.ca)
+                asker = IssuerClient(settings.ca)
                 if end := discover(asker, settings.issuer).revocation:
                     asker.post(end, {"token": kept.refresh_token, "client_id": settings.client})
             except (TrainyardError, RefusedError) as error:
-                print(f"warning: the issuer was not told: {error}", file=sys.stderr)
+                print(f"warning: the issuer did not get the log-out: {error}", file=sys.stderr)
         return there
 
 

@@ -57,7 +57,7 @@ def received(answer: dict[str, Any], issuer: str, client: str, nonce: str = "", 
 
     Args:
         nonce: what the log-in began with; "" for ways that have none.
-        kept: the token that this answer was had with, and that stays where the answer has no new one.
+        kept: the token that this answer was asked with, and that stays where the answer has no new one.
 
     Raises:
         TrainyardError: there is no ID token, or it is of another issuer, for another client or of another log-in.

@@ -55,7 +55,7 @@ def lines(runs: Sequence[Facts], *, different: bool = False) -> list[Line]:
 
 
 def data(runs: Sequence[Facts], found: Sequence[Line]) -> dict[str, Any]:
-    """As plain data; values stand in the order of the runs."""
+    """As plain data; values are in the order of the runs."""
     return {
         "runs": [{"name": run.name, "kind": run.kind, "state": run.state, "seconds": run.seconds} for run in runs],
         **{

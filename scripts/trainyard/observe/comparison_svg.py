@@ -20,7 +20,7 @@ def draw(runs: Sequence[Facts], lines: Sequence[Line]) -> str:
     tall = HEAD + len(runs) * (BAR + GAP)
     height = 2 * MARGIN + HEAD + max(1, len(panels)) * (tall + GAP)
     title = "Metrics of " + ", ".join(run.name for run in runs)
-    parts = begun(title, WIDTH, height)
+    parts = header(title, WIDTH, height)
     if not panels:
         parts.append(f'<text x="{MARGIN}" y="{MARGIN + HEAD + 20}">None of them has metrics.</text>')
     for at, line in enumerate(panels):
@@ -28,7 +28,7 @@ def draw(runs: Sequence[Facts], lines: Sequence[Line]) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def begun(title: str, width: int, height: int) -> list[str]:
+def header(title: str, width: int, height: int) -> list[str]:
     """The first lines of a picture, its title among them."""
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '

@@ -65,7 +65,7 @@ def warnings(seen: Object, namespace: str) -> list[str]:
     """What is to be known before the numbers are believed."""
     found = []
     if seen["late"]:
-        found.append(f"these numbers are {span(seen['seconds'])} old: the platform's pod trainyard-gpu-view is silent")
+        found.append(f"these numbers are {span(seen['seconds'])} old: the pod trainyard-gpu-view may have stopped")
     if not seen["team"]:
         found.append(f"{namespace} is not your team, so no share and no queues are shown: choose a team with -n")
     for one in seen["queues"]:
@@ -92,10 +92,10 @@ def _published(kube: Kube, name: str) -> Object | None:
         said = json.loads(text)
         known = said["schema"] == SCHEMA
     except (ValueError, KeyError, TypeError):
-        raise TrainyardError(f"ConfigMap {name} can't be read", where=system(), hint="it is filled anew soon") from None
+        raise TrainyardError(f"ConfigMap {name} can't be read", where=system(), hint="it is refreshed soon") from None
     if not known:
         raise TrainyardError(
-            f"the platform's numbers are of the form {said['schema']}", hint=f"this trainyard reads {SCHEMA}: update it"
+            f"the platform's numbers have the schema {said['schema']}", hint=f"this trainyard reads {SCHEMA}: update it"
         )
     return dict(said)
 

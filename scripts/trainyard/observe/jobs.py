@@ -25,7 +25,7 @@ QUEUED, STARTING, WAITING, ENDING, BLOCKED = "queued", "starting", "waiting", "e
 
 
 @dataclass(frozen=True)
-class Around:
+class NamespaceSnapshot:
     """A snapshot of a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
 
     pods: list[Object] = field(default_factory=list)
@@ -67,16 +67,16 @@ class Watcher:
         self.kube.delete(self._path)
 
 
-def around(kube: Kube, priorities: dict[str, int] | None = None) -> Around:
+def around(kube: Kube, priorities: dict[str, int] | None = None) -> NamespaceSnapshot:
     """What is in the namespace now."""
     everybody = gangs.listed(kube, "v1", "pods")
     groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
     warnings = gangs.listed(kube, "v1", "events", fieldSelector="type=Warning")
     values = gangs.priorities(kube) if priorities is None else priorities
-    return Around(everybody, groups, gangs.waiting(groups, everybody), warnings, values)
+    return NamespaceSnapshot(everybody, groups, gangs.waiting(groups, everybody), warnings, values)
 
 
-def snapshot_of(seen: Around, job: Object | None, name: str) -> JobSnapshot:
+def snapshot_of(seen: NamespaceSnapshot, job: Object | None, name: str) -> JobSnapshot:
     """One job in it."""
     own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
     concerning = [event for event in seen.events if _concerns(event, name, own)]
@@ -116,7 +116,7 @@ class MissingError(UsageError):
 def missing(kube: Kube, name: str) -> MissingError:
     """That there is no such job."""
     hint = "finished jobs go after a while (`keep`); their results stay in the store"
-    return MissingError(f"there is no job {name} in {kube.namespace}", hint=hint)
+    return MissingError(f"no job {name} in {kube.namespace}", hint=hint)
 
 
 def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:
@@ -156,11 +156,11 @@ def outcome(snapshot: JobSnapshot) -> tuple[str, str]:
     state, message = status.outcome(job)
     name = str((job.get("metadata") or {}).get("name", ""))
     if state == status.STOPPED and any(pods.phase(pod) in ("Pending", "Running") for pod in snapshot.pods):
-        return "stopping", "its pods end"
+        return "stopping", "its pods are ending"
     if state != status.RUNNING:
         return state, " ".join(message.split())
     if (job.get("metadata") or {}).get("deletionTimestamp"):
-        return "deleting", "its pods end"
+        return "deleting", "its pods are ending"
     return standing(snapshot, name)
 
 

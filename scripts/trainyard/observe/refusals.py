@@ -1,4 +1,4 @@
-"""Pods that a job may never have: its controller tries again for ever, and only its events say so."""
+"""Pods that a job may never have: its controller tries again forever, and only its events say so."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ VERSION, RESOURCE = "argoproj.io/v1alpha1", "cronworkflows"
 LONGEST = 52  # of a name: its runs are called after it and their time
 KEPT = 10  # finished runs that stay, of each outcome, until their own time is over
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-# Fields of a cron line in their order: what may stand in each, and how people say it.
+# Fields of a cron line in their order: what each may hold, and what people call it.
 FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 6))
 NAMES = {name: number for names, first in (("jan feb mar apr may jun jul aug sep oct nov dec", 1),
                                            ("sun mon tue wed thu fri sat", 0))
@@ -69,12 +69,12 @@ def checked(line: str) -> str:
             ends = [_number(end) for end in (match.groups()[:2] if match else ()) if end]
             if not match or ends != sorted(ends) or not all(low <= one <= high for one in ends):
                 hint = f"write numbers from {low} to {high}, a range, a list, or *"
-                raise UsageError(f"invalid schedule {line!r}: {part} is no {what}", hint=hint)
+                raise UsageError(f"invalid schedule {line!r}: invalid {what}: {part}", hint=hint)
     return text
 
 
 def of_clock(every_s: int) -> list[str]:
-    """Cron lines of an interval, from midnight on: Argo counts its `@every` anew with each change and every 20 minutes.
+    """Cron lines of an interval, from midnight on: Argo counts its `@every` again at each change and every 20 minutes.
 
     Raises UsageError for one that does not divide a day.
     """
@@ -109,7 +109,7 @@ def known_zone(name: str) -> ZoneInfo:
 def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = False) -> Object:
     """The CronWorkflow whose runs are this Workflow. Raises UsageError for a name or times that can't be."""
     if len(name) > LONGEST or not NAME.fullmatch(name):
-        hint = f"take small letters, digits and hyphens, at most {LONGEST}"
+        hint = f"use at most {LONGEST} lower-case letters, digits and hyphens"
         raise UsageError(f"invalid name of a schedule: {name!r}", hint=hint)
     meta, spec = workflow["metadata"], dict(workflow["spec"])
     lines = of_clock(times.every_s) if times.every_s else [checked(line) for line in times.cron]
@@ -171,7 +171,7 @@ def suspend(kube: Kube, name: str, on: bool) -> None:
 def missing(kube: Kube, name: str) -> KubeError:
     """There is no such schedule."""
     hint = "`trainyard schedule list` shows those there are"
-    return KubeError(f"there is no schedule {name} in {kube.namespace}", status=404, hint=hint)
+    return KubeError(f"no schedule {name} in {kube.namespace}", status=404, hint=hint)
 
 
 def row(one: Object, at: datetime) -> list[str]:

@@ -42,7 +42,7 @@ def kind(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawWorkflow:
     """A Workflow, the line of each of its parts in the file, and what has to be said of how it was come by."""
 
     workflow: dict[str, Any]
@@ -55,9 +55,9 @@ def workflow(path: Path, name: str = "") -> dict[str, Any]:
     return read(path, name).workflow
 
 
-def read(path: Path, name: str = "") -> Raw:
+def read(path: Path, name: str = "") -> RawWorkflow:
     """The same with its lines. A template or a CronWorkflow gives one run of what it holds. Raises UsageError."""
-    raw = Raw(_of_hera(path, name)) if kind(path) == HERA else _of_yaml(path)
+    raw = RawWorkflow(_of_hera(path, name)) if kind(path) == HERA else _of_yaml(path)
     document = raw.workflow
     if document.get("kind") != "Workflow":
         raise UsageError(
@@ -73,17 +73,17 @@ def read(path: Path, name: str = "") -> Raw:
     return raw
 
 
-def _of_yaml(path: Path) -> Raw:
+def _of_yaml(path: Path) -> RawWorkflow:
     found = documents(path.read_text(encoding="utf-8"), str(path))
     if len(found) != 1 or not isinstance(found[0].data, dict):
         raise UsageError(f"the file holds {len(found)} documents, not one Workflow", where=str(path))
     [document] = found
     if document.data.get("kind") in HOLDERS:
         return _once(document)
-    return Raw(document.data, lambda place: document.line(*place))
+    return RawWorkflow(document.data, lambda place: document.line(*place))
 
 
-def _once(document: Document) -> Raw:
+def _once(document: Document) -> RawWorkflow:
     """One run of what a template or a CronWorkflow holds, as Argo's own command line would make it."""
     held: Any = document.data
     place = HOLDERS[held["kind"]]
@@ -102,7 +102,7 @@ def _once(document: Document) -> Raw:
     def line(path: tuple[str | int, ...]) -> int:
         return document.line(*(place + path[1:] if path[:1] == ("spec",) else path))
 
-    return Raw(made, line, f"one run is made of the {of}; nothing is kept for later")
+    return RawWorkflow(made, line, f"one run is made of the {of}; nothing is kept for later")
 
 
 def _of_hera(path: Path, name: str) -> dict[str, Any]:

@@ -169,14 +169,14 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
         if not all(cel.compile(condition)(scope) for condition in policy.conditions):
             return []
     except cel.CelError as error:
-        return [Violation(policy.name, f"the rule can't be asked: {error}")]
+        return [Violation(policy.name, f"the rule can't be evaluated: {error}")]
     found = []
     for expression, message, explains in policy.validations:
         try:
             if cel.compile(expression)(scope):
                 continue
         except cel.CelError as error:
-            found.append(Violation(policy.name, f"the rule can't be asked: {error}"))
+            found.append(Violation(policy.name, f"the rule can't be evaluated: {error}"))
             continue
         try:
             said = cel.compile(explains)(scope) if explains else message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from trainyard.observe.comparison_svg import LONGEST, MARGIN, begun
+from trainyard.observe.comparison_svg import LONGEST, MARGIN, header
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
 from trainyard.rightsize.proposal import THROTTLED
@@ -29,7 +29,7 @@ def draw(judged: Sequence[Judged]) -> str:
     tall = sum(_height(one) for one, _ in panels)
     height = 2 * MARGIN + 48 + max(tall, 30)
     title = "What " + ", ".join(dict.fromkeys(one.job.name for one in judged)) + " used and asks for"
-    parts = [*begun(title, WIDTH, height), *_legend()]
+    parts = [*header(title, WIDTH, height), *_legend()]
     if not panels:
         parts.append(f'<text x="{MARGIN}" y="{MARGIN + 64}">No run was long enough to judge.</text>')
     top = MARGIN + 48

@@ -86,8 +86,8 @@ def table(judged: Sequence[Judged]) -> list[str]:
         for resource in RESOURCES:
             figures = [quantity.shown(resource, one.found.most(resource, name)) for name in FIGURES]
             why = one.new.why.get(resource) or ("runs were too short to judge" if one.found.short else "not measured")
-            asks = proposal.said(resource, one.asked.requests, one.asked.limits)
-            wants = proposal.said(resource, one.new.requests, one.new.limits)
+            asks = proposal.amounts(resource, one.asked.requests, one.asked.limits)
+            wants = proposal.amounts(resource, one.new.requests, one.new.limits)
             wants = "as it is" if wants == asks else wants
             rows.append([one.job.name, one.title, resource, asks, *figures, wants, why])
     return [*columns(rows).splitlines(), *notes(judged)]
@@ -145,7 +145,7 @@ def data(judged: Sequence[Judged], margin: float) -> dict[str, Any]:
 def age(usage: Usage) -> str:
     """How old the figures are, when that is worth a word; else ""."""
     seconds = now().timestamp() - usage.at
-    if seconds <= 20 * usage.every:  # written anew after 15 rounds though nothing changed
+    if seconds <= 20 * usage.every:  # written again after 15 rounds though nothing changed
         return ""
     return f"the figures are {span(seconds)} old: the platform's pod may have stopped"
 

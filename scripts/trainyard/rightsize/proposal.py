@@ -156,7 +156,7 @@ def far(resource: str, asked: float, wanted: float) -> str:
     return "below" if asked * 1.5 <= wanted and wanted - asked >= least else ""
 
 
-def said(resource: str, requests: Mapping[str, float], limits: Mapping[str, float]) -> str:
+def amounts(resource: str, requests: Mapping[str, float], limits: Mapping[str, float]) -> str:
     """`2` or `2, at most 4`: a request and its limit in words; "-" for neither."""
     request, limit = requests.get(resource), limits.get(resource)
     if request is None and limit is None:

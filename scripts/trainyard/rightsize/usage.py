@@ -83,7 +83,7 @@ class Usage:
 
 
 def base(name: str) -> str:
-    """What runs of one job have in common: the name without the end that each run gets anew."""
+    """What runs of one job have in common: the name without the suffix that each run gets."""
     return re.sub(rf"(?<=.)(?:-{RANDOM}{{5}}|-\d{{8,10}})$", "", name)
 
 
@@ -96,7 +96,7 @@ def read(kube: Kube, namespace: str) -> Usage:
     found = kube.find(kube.path("v1", "configmaps", MAP, namespace=namespace))
     text = str(((found or {}).get("data") or {}).get(KEY, ""))
     if not text:
-        what = f"nothing is known of what jobs used: there is no content in ConfigMap {MAP} of {namespace}"
+        what = f"no usage of jobs is known: ConfigMap {MAP} of {namespace} is empty"
         hint = "the option monitoring measures it, from minutes after a job's start on; ask your platform engineer"
         raise TrainyardError(what, hint=hint)
     return parse(text, f"ConfigMap {MAP} of {namespace}")
@@ -115,8 +115,8 @@ def parse(text: str, where: str) -> Usage:
         jobs = [_job(one) for one in found["jobs"]]
         return Usage(_number(found["at"]), _number(found["everySeconds"]), {job.name: job for job in jobs if job.runs})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        hint = "delete the ConfigMap; the platform writes it anew within half an hour"
-        raise TrainyardError("its content is none of the platform's", where=where, hint=hint) from None
+        hint = "delete the ConfigMap; the platform writes it again within half an hour"
+        raise TrainyardError("the platform did not write its content", where=where, hint=hint) from None
 
 
 def _job(one: Mapping[str, Any]) -> Job:

@@ -99,10 +99,8 @@ def split(wanted: str) -> tuple[str, str]:
     name, at, version = wanted.partition("@")
     if not NAME.fullmatch(name):
         what = f"invalid model name: {name!r}"
-        raise UsageError(
-            what, hint="a name has small letters, digits and hyphens, at most 40: digits, or digits@VERSION"
-        )
+        raise UsageError(what, hint="use at most 40 lower-case letters, digits and hyphens: digits, or digits@VERSION")
     if at and not VERSION.fullmatch(version):
         what = f"invalid model version: {version!r}"
-        raise UsageError(what, hint="a version has letters, digits, dots, hyphens and underscores, at most 63")
+        raise UsageError(what, hint="use at most 63 letters, digits, dots, hyphens and underscores")
     return name, version

@@ -21,7 +21,7 @@ KEY = "ty-"  # begins every key, so that a scanner of logs and code knows one
 
 
 @dataclass(frozen=True)
-class Wish:
+class ServeRequest:
     """What a command asks for. What is empty or None stays as it was.
 
     Args:
@@ -66,7 +66,7 @@ def part(contract: Contract) -> dict[str, Any]:
     return dict(found)
 
 
-def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values) -> Values:
+def values(contract: Contract, team: str, card: Card, wish: ServeRequest, before: Values) -> Values:
     """Values of the chart for this version.
 
     Args:
@@ -133,7 +133,7 @@ def merged(base: Values, over: Mapping[str, Any]) -> Values:
     return found
 
 
-def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:
+def _nodes(made: Values, config: TeamConfig, wish: ServeRequest, usual: str) -> None:
     """Where its pods run and what they ask for; with GPUs through the team's queue.
 
     Args:
@@ -169,7 +169,7 @@ def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:
         made["priorityClassName"] = usual
 
 
-def _scaling(made: Values, wish: Wish, option: Mapping[str, Any]) -> None:
+def _scaling(made: Values, wish: ServeRequest, option: Mapping[str, Any]) -> None:
     asked = {"by": wish.scale_by or None, "min": wish.minimum, "max": wish.maximum, "target": wish.target,
              "source": wish.source or None}  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
@@ -182,7 +182,7 @@ def _scaling(made: Values, wish: Wish, option: Mapping[str, Any]) -> None:
         scaling["prometheus"] = str(option.get("prometheus") or "")
 
 
-def _access(made: Values, wish: Wish) -> None:
+def _access(made: Values, wish: ServeRequest) -> None:
     asked = {"from": wish.access, "by": wish.by, "host": wish.host}
     access = {**made.get("access", {}), **{key: value for key, value in asked.items() if value}}
     if wish.keys or wish.only:

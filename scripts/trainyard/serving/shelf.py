@@ -50,7 +50,7 @@ def bucket_of(known: Contract) -> str:
     return str((known.raw.get("serving") or {}).get("bucket") or BUCKET)
 
 
-class Shelf:
+class ModelRegistry:
     """The registered models of one team."""
 
     def __init__(self, store: Store, team: str, bucket: str = BUCKET) -> None:
@@ -85,7 +85,7 @@ class Shelf:
             return found[0]
         there = ", ".join(card.version for card in (found or known)[:8])
         what = f"several versions of {name} begin with {version}" if found else f"{name} has no version {version}"
-        raise TrainyardError(what, where=f"s3://{self.root}/{name}", hint=f"take one of {there}")
+        raise TrainyardError(what, where=f"s3://{self.root}/{name}", hint=f"use one of {there}")
 
     def register(self, folder: Path, card: Mapping[str, Any], say: Say = lambda text: None) -> Card:
         """Brings a folder's files and its card as a version; one that is there with the same content stays as it is.
@@ -133,9 +133,7 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: the folder has no file, or the card says something wrong or too little.
     """
     if not folder.is_dir():
-        raise UsageError(
-            "there is no such folder", where=str(folder), hint="name the folder that the model was saved in"
-        )
+        raise UsageError("no such folder", where=str(folder), hint="name the folder that the model was saved in")
     own = _json(folder / server.CARD)
     said = {
         **own,
@@ -151,12 +149,12 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     if not said.get("file"):
         usual = [file.relative_to(folder).as_posix() for file in files if file.suffix != ".json"]
         if len(usual) != 1:
-            what = f"which file is the model? There are {', '.join(usual[:8]) or 'none'}"
-            raise UsageError(what, where=str(folder), hint="name it with --file; a SavedModel is its folder")
+            what = f"no single model file: found {', '.join(usual[:8]) or 'none'}"
+            raise UsageError(what, where=str(folder), hint="pass --file; for a SavedModel, the folder")
         said["file"] = usual[0]
     path = folder / str(said["file"])
     if not path.exists() or not path.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(f"there is no {said['file']} in it", where=str(folder), hint="correct --file")
+        raise UsageError(f"no {said['file']} in it", where=str(folder), hint="correct --file")
     if path.resolve() == folder.resolve():
         what = "the model can't be the folder itself, which the card is written into"
         raise UsageError(what, where=str(folder), hint="name a file or folder in it with --file")
@@ -180,13 +178,13 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(kube: Kube, known: Contract) -> Iterator[Shelf]:
+def opened(kube: Kube, known: Contract) -> Iterator[ModelRegistry]:
     """The team's models, through a pod that lives as long as the block. Raises TrainyardError."""
     from trainyard.kinds import TeamConfig  # not where a step of a pipeline reads this
     from trainyard.training.transfer import open_store
 
     with open_store(kube, TeamConfig.of(known, kube.namespace)) as store:
-        yield Shelf(ByPod(store), kube.namespace, bucket_of(known))
+        yield ModelRegistry(ByPod(store), kube.namespace, bucket_of(known))
 
 
 class ByPod:
@@ -204,7 +202,7 @@ class ByPod:
         return bool(self._store.put(source, place))
 
 
-class Direct:
+class EnvironmentStore:
     """The store by the keys of a step's environment."""
 
     def __init__(self, client: Any) -> None:
@@ -215,7 +213,7 @@ class Direct:
         from trainyard_agent.runs import models
 
         bucket, _, prefix = place.partition("/")
-        with _said():
+        with _as_errors():
             return models.cards(self._client, bucket, prefix)
 
     def put(self, source: Path, place: str) -> bool:
@@ -224,7 +222,7 @@ class Direct:
 
         bucket, _, key = place.partition("/")
         size, digest = source.stat().st_size, server.digest_of(source).removeprefix("sha256:")
-        with _said():
+        with _as_errors():
             if objects.stat(self._client, bucket, key) == {"size": size, "sha256": digest}:
                 return False
             with open(source, "rb") as file:
@@ -256,7 +254,7 @@ class Folder:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _as_errors() -> Iterator[None]:
     from trainyard_agent.say import PlatformError
 
     try:
@@ -291,7 +289,7 @@ def _json(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except ValueError:
-        raise UsageError("is no JSON", where=str(file), hint="correct it, or take it away") from None
+        raise UsageError("is not JSON", where=str(file), hint="correct or remove it") from None
     if not isinstance(found, dict):
         raise UsageError("is not an object", where=str(file), hint="write name, framework, inputs and outputs")
     return found

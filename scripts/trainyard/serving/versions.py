@@ -94,7 +94,7 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
     containers = [one["name"] for one in template["spec"]["containers"]]
     if now is None or "model" not in inits or "server" not in containers:
         raise TrainyardError(
-            f"{name} is not a server that trainyard made", hint="serve the model anew: trainyard serve MODEL"
+            f"{name} is not a server that trainyard made", hint="serve the model again: trainyard serve MODEL"
         )
     if ("claim" in now.place()) != ("claim" in to.place()):
         what = f"{name} has its model from {now.source}, and version {to.version} lies at {to.source}"

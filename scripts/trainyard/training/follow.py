@@ -133,7 +133,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             hint = f"delete it: trainyard runs delete -n {kube.namespace} {watcher.name} --force"
             if take_away:
                 watcher.delete()
-                hint = "the job was taken away"
+                hint = "the job was deleted"
             raise TrainyardError(f"the job's pods are refused: {why}", where=watcher.name, hint=hint)
         time.sleep(POLL_INTERVAL_S)
 

@@ -32,7 +32,7 @@ SUFFIX = 5
 SENT, NOTE, WARNING, HINT = "sent", "note", "warning", "hint"
 PYTHONS = ("python3", "python")
 UNSAVED = (
-    "an elastic job starts all ranks anew when a node comes or goes, from the beginning unless they save: "
+    "an elastic job restarts all ranks when a node comes or goes, from the beginning unless they save: "
     "name the folder of snapshots with --checkpoints"
 )
 
@@ -69,7 +69,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     given.pop("team", None)
     given.setdefault("name", detect.job_name(folder))
     if not given.get("command"):
-        raise UsageError("there is no command to run", hint=f"write it after --, or as command in {FILE}")
+        raise UsageError("no command to run", hint=f"write it after --, or as command in {FILE}")
     given, note = mpi_launch.translated(given, folder)
     if "framework" not in given:
         given["framework"], why = detect.framework(folder, given["command"])
@@ -107,7 +107,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         *((SENT, f"sent: {name} is a link to a file outside of the folder") for name in code.outside),
         *((NOTE, line) for line in needs.said),
         *((WARNING, f"{one.where} {one.what}; {one.hint}") for one in seen.doubtful),
-        *((WARNING, "; ".join(one.said(spec.results))) for one in lost),
+        *((WARNING, "; ".join(one.advice(spec.results))) for one in lost),
     ]
     return Launch(spec, made, code, tuple(Advice(level, text) for level, text in advice if text))
 

@@ -36,7 +36,7 @@ def of(listed: Listed, team: str, image: str, site: Mapping[str, Any]) -> Packag
     if not found.lines:
         return Packages()
     index = str(site.get("index") or "")
-    said = [_told(listed.file, found, index)]
+    said = [_summary(listed.file, found, index)]
     said += [
         f"{where}: {option} is left out, the site says where packages come from" for where, option in found.ignored
     ]
@@ -65,6 +65,6 @@ def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[
     return spec, needs.said
 
 
-def _told(name: str, found: Requirements, index: str) -> str:
+def _summary(name: str, found: Requirements, index: str) -> str:
     many = "1 requirement" if len(found.lines) == 1 else f"{len(found.lines)} requirements"
     return f"{name}: {many}, from {index or 'what the image has'} and the platform's wheels, installed once"

@@ -29,7 +29,7 @@ def full_name(job: Object) -> str:
     return f"{status.entry(job).resource}/{job['metadata']['name']}"
 
 
-def row(job: Object, around: jobs.Around) -> Row:
+def row(job: Object, around: jobs.NamespaceSnapshot) -> Row:
     """A job in a list."""
     snapshot = jobs.snapshot_of(around, job, job["metadata"]["name"])
     state, note = jobs.outcome(snapshot)

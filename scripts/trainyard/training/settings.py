@@ -86,7 +86,7 @@ def _variable(key: str) -> str:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(f"--env {text} is no NAME=VALUE")
+        raise UsageError(f"--env: expected NAME=VALUE, got {text!r}")
     return name, value
 
 
@@ -94,5 +94,5 @@ def _mount(text: str) -> dict[str, Any]:
     claim, _, rest = text.partition(":")
     path, _, mode = rest.partition(":")
     if not claim or not path or mode not in ("", "ro", "rw"):
-        raise UsageError(f"--mount {text} is no CLAIM:PATH or CLAIM:PATH:ro")
+        raise UsageError(f"--mount: expected CLAIM:PATH or CLAIM:PATH:ro, got {text!r}")
     return {"claim": claim, "path": path, **({"readOnly": True} if mode == "ro" else {})}

@@ -41,7 +41,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
     """
     target = folder / FILE
     if target.exists() and not force:
-        raise UsageError(f"{FILE} is there already", where=str(folder), hint="write over it with --force")
+        raise UsageError(f"{FILE} already exists", where=str(folder), hint="use --force to overwrite it")
     kind, why = detect.framework(folder)
     script = detect.script(folder)
     command = ["python3", script or "train.py"]
@@ -49,7 +49,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
     target.write_text(text(known))
     said = [f"wrote {target}: framework {kind} ({why}), command python3 {command[1]}"]
     if not script:
-        said.append("which script to run is unknown: correct `command`")
+        said.append("no training script found: set `command`")
     if not (folder / IGNORE).exists():
         (folder / IGNORE).write_text(
             "# What is not sent with the code, by the rules of .gitignore. Left out anyway, unless taken back by !:\n"

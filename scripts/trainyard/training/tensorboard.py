@@ -85,7 +85,7 @@ def watch(kube: Kube, pod: str, say: Callable[[str], None], stopped: Callable[[f
         state = kube.find(kube.path("v1", "pods", pod))
         if state is None or seen.phase(state) != "Running":
             _ended(kube, pod, state)
-            say("TensorBoard's time is over; run the command again to go on")
+            say("TensorBoard's time is up; run the command again to continue")
             return
         now = found(kube, pod)
         if now != known and now:

@@ -28,7 +28,7 @@ USED = re.compile(r'trainyard_nfs_bytes\{namespace="([^"\\]*)",claim="([^"\\]*)"
 
 
 @dataclass
-class Aside:
+class SlowPoller:
     """The last answers. `shown` is asked for a server's certificate, `fetched` for a page."""
 
     api: Api
@@ -51,7 +51,7 @@ class Aside:
     def look(self, contract: Mapping[str, Any], at: float) -> None:
         """One round; what can't be asked keeps nothing else from it. `at`: seconds of a clock that never goes back."""
         self._try("the backup", self._look_backup)
-        self._try("the ages of keys", self._look_keys)
+        self._try("the age of keys", self._look_keys)
         self._try("what claims use", self._look_claims)
         if at >= self._next_certificates:
             self._next_certificates = at + CERTIFICATES_S
@@ -108,7 +108,7 @@ class Aside:
         except (OSError, *MALFORMED) as error:
             trouble = f"{type(error).__name__}: {error}"
         if trouble and trouble != self._said.get(what):
-            say(f"{what} can't be told: {trouble}")
+            say(f"{what} is unknown: {trouble}")
         self._said[what] = trouble
 
 

@@ -19,7 +19,7 @@ from trainyard_agent.say import say
 
 AT_ONCE = 500  # objects of a page
 LARGEST = 8 << 20  # bytes of a page; what is larger is asked for in smaller pages, since members fill objects
-WATCH_S = 290  # the server ends a watch then, and it begins anew where it was
+WATCH_S = 290  # the server ends a watch then, and it resumes where it was
 QUIET_S = 150.0  # without a word, of which the server sends one a minute, a watch is dead
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 GONE = 410  # the server doesn't know any more what came after that version
@@ -39,7 +39,7 @@ class Source:
     read: Callable[[Object], Any]
 
 
-class Kept:
+class Informer:
     """The objects of one kind as they are now, by uid."""
 
     def __init__(self, api: Api, source: Source, wall: Callable[[], float] = time.time) -> None:
@@ -80,7 +80,7 @@ class Kept:
             stop.wait(wait * random.uniform(0.8, 1.2))
 
     def list(self) -> None:
-        """All objects anew. Raises ApiError."""
+        """Lists all objects. Raises ApiError."""
         found: dict[str, Any] = {}
         self._unread.clear()
         limit, query = AT_ONCE, {"limit": str(AT_ONCE)}
@@ -143,7 +143,7 @@ class Kept:
                 self._unread.add(uid)
                 meta = obj["metadata"]
                 where = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-                say(f"{self.source.name}: {where} isn't counted, it can't be read: {type(error).__name__}: {error}")
+                say(f"{self.source.name}: {where} can't be read and is not counted: {type(error).__name__}: {error}")
 
     def _failed(self, error: ApiError, pause: float) -> tuple[str, float]:
         """(what to say of it, seconds until the next try)."""
@@ -155,7 +155,7 @@ class Kept:
                 self._objects, self._version = {}, ""
             self.present = False
             self.settled.set()
-            why = "there is no such kind here" if error.status == 404 else error.message
+            why = "the cluster has no such kind" if error.status == 404 else error.message
             return f"not counted: {why}", LONGEST_PAUSE_S
         if error.status == 0 and self._version and self._wall() - self.seen >= QUIET_S:
             return f"nothing came for {QUIET_S:.0f} s: {error.message}", pause

@@ -10,12 +10,12 @@ from typing import Any
 
 from trainyard_agent.api import Api
 from trainyard_agent.exporter import read_jobs, read_platform, read_pods, series_jobs, series_platform
-from trainyard_agent.exporter.aside import Aside
-from trainyard_agent.exporter.keeping import Kept, Source
+from trainyard_agent.exporter.aside import SlowPoller
+from trainyard_agent.exporter.keeping import Informer, Source
 from trainyard_agent.exporter.model import WORKFLOWS, Snapshot
 from trainyard_agent.exporter.runs import Runs
 from trainyard_agent.exporter.series import Page
-from trainyard_agent.exporter.standing import Standing, standings, waiting_gangs
+from trainyard_agent.exporter.standing import JobState, standings, waiting_gangs
 from trainyard_agent.install.queues import QUEUES
 from trainyard_agent.usage import gpu_counts
 from trainyard_agent.usage.gpu_view import PODGROUPS
@@ -24,14 +24,14 @@ ESSENTIAL = ("nodes", "pods")
 Object = dict[str, Any]
 
 
-class Looking:
+class Collector:
     """The objects of the cluster, and what was made of them last."""
 
     def __init__(self, api: Api, contract: Mapping[str, Any], kinds: Sequence[str]) -> None:
-        self.aside = Aside(api)
+        self.aside = SlowPoller(api)
         self._pools: list[Object] = list(contract["nodePools"])
         gpus = gpu_counts.resources(self._pools)
-        self._kept = [Kept(api, source) for source in sources(self._pools, gpus, kinds)]
+        self._kept = [Informer(api, source) for source in sources(self._pools, gpus, kinds)]
         self._by_name = {kept.source.name: kept for kept in self._kept}
         self._runs = Runs()
         self._took = 0.0
@@ -111,7 +111,7 @@ def sources(pools: list[Object], gpus: tuple[str, ...], kinds: Sequence[str]) ->
     ]
 
 
-def _of_live_jobs(waiting: list[gpu_counts.Gang], found: Mapping[Any, Standing]) -> list[gpu_counts.Gang]:
+def _of_live_jobs(waiting: list[gpu_counts.Gang], found: Mapping[Any, JobState]) -> list[gpu_counts.Gang]:
     """Without the gangs of jobs that are over, which Volcano leaves as they were."""
     over = {(one.gang.seen.namespace, one.gang.seen.name) for one in found.values() if one.gang and one.over}
     return [gang for gang in waiting if (gang.namespace, gang.name) not in over]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent.api import Api, ApiError
-from trainyard_agent.exporter.serve import Server, Shown
+from trainyard_agent.exporter.serve import LastPage, Server
 from trainyard_agent.install.gpus import LIBRARY, Memory
 from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import say
@@ -142,7 +142,7 @@ def look(api: Api, node: str, root: Path, devices: Path) -> str:
 def run(node: str, root: str, devices: str, port: int, period: float) -> int:
     """Answers until it is told to end."""
     ended = told_to_stop([signal.SIGTERM])
-    pages = Shown("the first look")
+    pages = LastPage("the first reading")
     server = Server(port, pages)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     say(f"series of mock GPUs of {node} at port {port}")
@@ -151,7 +151,7 @@ def run(node: str, root: str, devices: str, port: int, period: float) -> int:
         try:
             pages.put(look(api, node, Path(root), Path(devices)))
         except (ApiError, OSError, ValueError) as error:
-            say(f"not looked: {error}")
+            say(f"not read: {error}")
         ended.wait(period)
     server.shutdown()
     return 0

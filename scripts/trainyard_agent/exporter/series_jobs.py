@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from trainyard_agent.exporter.model import JobKey, Quota
 from trainyard_agent.exporter.read_pods import of_run
 from trainyard_agent.exporter.series import Page
-from trainyard_agent.exporter.standing import QUEUED, STARTING, WAITING, Standing
+from trainyard_agent.exporter.standing import QUEUED, STARTING, WAITING, JobState
 
 WAITS = (QUEUED, WAITING, STARTING)
 
 
-def write(page: Page, found: Mapping[JobKey, Standing], quotas: Iterable[Quota], now: float) -> None:
+def write(page: Page, found: Mapping[JobKey, JobState], quotas: Iterable[Quota], now: float) -> None:
     """All of them; `now` in seconds since 1970."""
     by_team: dict[str, list[Quota]] = {}
     for quota in quotas:
@@ -40,7 +40,7 @@ def write(page: Page, found: Mapping[JobKey, Standing], quotas: Iterable[Quota],
         _gang(page, one, gangs)
 
 
-def _gang(page: Page, one: Standing, written: set[tuple[str, str, str]]) -> None:
+def _gang(page: Page, one: JobState, written: set[tuple[str, str, str]]) -> None:
     """Volcano leaves a gang as it was when its pods have gone: one without pods that doesn't wait says nothing.
 
     Jobs of two kinds may have one name, and these series have no kind: the first one is written.

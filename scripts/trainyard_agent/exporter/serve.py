@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent.api import MALFORMED, Api
-from trainyard_agent.exporter.looking import Looking
+from trainyard_agent.exporter.looking import Collector
 from trainyard_agent.exporter.series import CONTENT_TYPE
 from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import PlatformError, say
 
-PATIENCE_S = 120.0  # without a new page, the exporter is not well
+PATIENCE_S = 120.0  # without a new page, the exporter is unhealthy
 LISTED_S = 60.0  # kinds that can't be listed by then are left out until they can
 LEVEL = 1  # of gzip: a tenth of the size for a fiftieth of a second
 
 
-class Shown:
+class LastPage:
     """The last page, also packed, and when it was made (seconds that never go back)."""
 
     def __init__(self, awaited: str) -> None:
@@ -76,7 +76,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, shown: Shown) -> None:
+    def __init__(self, port: int, shown: LastPage) -> None:
         super().__init__(("", port), _Handler)
         self.shown = shown
 
@@ -99,13 +99,13 @@ def run(contract_file: str, kinds: list[str], period: float, port: int) -> int:
     """
     stop = told_to_stop()
     contract = contract_of(contract_file)
-    looking = Looking(Api(), contract, kinds)
-    shown = Shown(", ".join(looking.awaited()))
+    looking = Collector(Api(), contract, kinds)
+    shown = LastPage(", ".join(looking.awaited()))
     server = Server(port, shown)
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
     looking.start(stop)
     threading.Thread(target=looking.aside.run, args=(stop, lambda: contract), name="aside", daemon=True).start()
-    say(f"series at port {port}, made anew every {period:g} s")
+    say(f"serving metrics on port {port}, updated every {period:g} s")
     begun, said = time.monotonic(), ""
     while not stop.is_set():
         if awaited := looking.awaited(patient=time.monotonic() < begun + LISTED_S):
@@ -116,14 +116,14 @@ def run(contract_file: str, kinds: list[str], period: float, port: int) -> int:
         try:
             now = contract_of(contract_file)
             if now["nodePools"] != contract["nodePools"]:
-                raise SystemExit("the contract's node pools have changed, so all nodes are read anew")
+                raise SystemExit("the contract's node pools have changed, so all nodes are read again")
             contract = now
             shown.put(looking.page(contract, time.time()))
             shown.made = time.monotonic()
         except PlatformError as error:
             trouble = str(error)
         except MALFORMED as error:
-            trouble = f"no page was made: {type(error).__name__}: {error}"
+            trouble = f"no page was written: {type(error).__name__}: {error}"
         if trouble and trouble != said:
             say(trouble)
         said = trouble

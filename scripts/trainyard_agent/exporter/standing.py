@@ -15,7 +15,7 @@ NOBODY = "unknown"  # a job that doesn't say who made it
 
 
 @dataclass
-class Standing:
+class JobState:
     """A job with what belongs to it. `job` is None for a pod of its own, and for what else owns pods."""
 
     key: JobKey
@@ -90,7 +90,7 @@ class Standing:
         return STARTING if live else WAITING
 
     def since(self) -> float:
-        """Since when it waits, seconds since 1970: since it was made, or since pods of it came anew."""
+        """Since when it waits, seconds since 1970: since it was made, or since its pods were created again."""
         made = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created]
         anew = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created and not pod.seen.node]
         placed = any(pod.seen.node for pod in self.pods)
@@ -121,15 +121,15 @@ class Standing:
         return reasons.GANG if missing and live and self.gang else reasons.OTHER
 
 
-def standings(seen: Snapshot, teams: set[str], waiting: set[tuple[str, str]]) -> dict[JobKey, Standing]:
+def standings(seen: Snapshot, teams: set[str], waiting: set[tuple[str, str]]) -> dict[JobKey, JobState]:
     """Every job of the teams; `waiting` are gangs without a place, by namespace and name."""
-    found: dict[JobKey, Standing] = {}
+    found: dict[JobKey, JobState] = {}
     for job in seen.jobs:
         if job.key.namespace in teams:
-            found[job.key] = Standing(job.key, job)
+            found[job.key] = JobState(job.key, job)
     for pod in seen.pods:
         if pod.seen.namespace in teams and (pod.job in found or not pod.seen.over):
-            found.setdefault(pod.job, Standing(pod.job)).pods.append(pod)
+            found.setdefault(pod.job, JobState(pod.job)).pods.append(pod)
     gangs = {(gang.seen.namespace, gang.seen.name): gang for gang in seen.gangs}
     for gang in seen.gangs:
         if gang.owner in found:
@@ -152,7 +152,7 @@ def waiting_gangs(seen: Snapshot) -> list[tuple[gpu_counts.Gang, int]]:
     return gpu_counts.waiting_gangs(cluster)
 
 
-def _person(one: Standing, runs: Mapping[tuple[str, str], Job]) -> str:
+def _person(one: JobState, runs: Mapping[tuple[str, str], Job]) -> str:
     """Who made it: its own note, its pods', or its run's."""
     own = one.job.person if one.job else ""
     run = runs.get((one.key.namespace, one.job.run)) if one.job and one.job.run else None

@@ -1,4 +1,4 @@
-"""Makes a claim that no pod uses yet. As part of the release, `helm --wait` would wait for ever for it to be bound."""
+"""Makes a claim that no pod uses yet. As part of the release, `helm --wait` would wait forever for it to be bound."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(name: str, size: str, storage_class: str) -> int:
     except ApiError as error:
         if error.status != 409:
             raise PlatformError(f"claim {name} was not made: {error.message}") from error
-        say(f"claim {name} is there")
+        say(f"claim {name} exists")
         return 0
     say(f"claim {name} made, {size}")
     return 0

@@ -43,7 +43,7 @@ def must_stay(crd: dict[str, Any], held: dict[str, Any] | None) -> str:
         name = crd["metadata"]["name"]
         raise PlatformError(
             f"CRD {name} must not lose version {', '.join(lost)}: objects are stored in it. Rewrite them in "
-            f"{' or '.join(sorted(offered))}, take it out of status.storedVersions, then upgrade again"
+            f"{' or '.join(sorted(offered))}, remove it from status.storedVersions, then upgrade again"
         )
     return ""
 
@@ -70,7 +70,7 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
         say(f"CRD {name} " + ("made" if held is None else same if before == now else f"moved, {before} to {now}"))
         if after["metadata"].get("annotations", {}).get(GENERATION, "1") != str(now):
             noted = {"metadata": {"annotations": {GENERATION: str(now)}}}
-            with needed(f"CRD {name} was moved, its generation was not noted"):
+            with needed(f"CRD {name} was updated, but its generation was not recorded"):
                 api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
     for crd, _ in todo:
         name = crd["metadata"]["name"]

@@ -1,7 +1,7 @@
 """Quotas that count objects of kinds which CRDs bring.
 
 Kubernetes refuses whatever a quota counts and has no figure for, and its controller learns of new kinds every half
-minute. A quota that came too early gets its figures minutes later; made anew, it has them at once.
+minute. A quota that came too early gets its figures minutes later; created again, it has them at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
     end = time.monotonic() + FIGURES_S
     while missing := lacking(api, quota):
         if time.monotonic() > end:
-            return delete(api, path_of(quota)) or f"nobody counts {missing.removeprefix('count/')} yet"
+            return delete(api, path_of(quota)) or f"{missing.removeprefix('count/')} are not counted yet"
         time.sleep(pause)
     return ""
 

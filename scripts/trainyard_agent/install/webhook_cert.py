@@ -97,5 +97,5 @@ def run(api: Api, place: Place, names: Sequence[str], ca_name: str, to: Path) ->
         for name in SERVED:
             (to / name).write_bytes(data[name])
     except OSError as error:
-        raise PlatformError(f"the certificate for {known} can't be laid down: {error}") from error
+        raise PlatformError(f"the certificate for {known} can't be written: {error}") from error
     return 0

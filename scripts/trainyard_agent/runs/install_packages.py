@@ -23,7 +23,7 @@ NOTE = ".trainyard.json"  # of what is installed: by which Python, beside which 
 FIRST = "trainyard.pth"
 IMAGE = "image"  # beside the plan: packages of the image without needs that it doesn't meet
 NEW = "new"  # beside the plan: what is installed is not in the store yet
-# Packages of the image itself stand in PYTHONPATH, which goes before: what was asked for goes first.
+# Packages of the image itself are in PYTHONPATH, which goes before: what was asked for goes first.
 PTH = "import sys; p = {0!r}; p in sys.path and (sys.path.remove(p), sys.path.insert(0, p))\n"
 NONE = re.compile(r"(?:distribution found for|version that satisfies the requirement) (.+)")
 THERE = re.compile(r"\(from versions: ([^)]*)\)")
@@ -64,7 +64,7 @@ def install(plan_file: Path) -> int:
         print(f"packages: {len(note['installed'])} that are in the store", flush=True)
         return 0
     if note:
-        print("packages: the image has changed since they were installed; they are installed anew", flush=True)
+        print("packages: the image has changed since they were installed; they are installed again", flush=True)
         shutil.rmtree(str(base))
     base.mkdir(parents=True, exist_ok=True)
     code, said = pip(plan, plan_file.parent)
@@ -158,25 +158,25 @@ def pip(plan: dict[str, Any], folder: Path) -> tuple[int, list[str]]:
 
 
 def reason(said: list[str], plan: dict[str, Any]) -> str:
-    """pip's error as one sentence: the line that can't be had, why, and how to mend it."""
+    """pip's error as one sentence: the line that is not available, why, and how to fix it."""
     lines = {one["name"]: one for one in plan["lines"] + plan["constraints"]}
     source = f"the index {plan['index']}" if plan["index"] else "the platform's wheels" if plan["wheels"] else "nothing"
-    mend = "Take a version that is there, or ask the platform engineer for `trainyard wheels put`"
+    advice = "Use a version that exists, or ask the platform engineer for `trainyard wheels put`"
     if any("NewConnectionError" in one or "ConnectTimeout" in one or "Connection to " in one for one in said):
         return (
             f"the index {plan['index']} can't be reached from pods of the team. "
-            "The platform engineer lets them by global.contract.packages.egress."
+            "The platform engineer allows it with global.contract.packages.egress."
         )
     if any("401 Client" in one or "403 Client" in one or "User for " in one for one in said):
-        keys = "The platform engineer names its keys by global.contract.packages.secret"
+        keys = "The platform engineer sets its keys with global.contract.packages.secret"
         return f"the index {plan['index']} refuses the pod. {keys}."
     if any("CERTIFICATE_VERIFY_FAILED" in one for one in said):
-        authority = "Its authority belongs into global.contract.packages.ca"
+        authority = "Set its authority in global.contract.packages.ca"
         return f"the certificate of {plan['index']} is not trusted. {authority}."
     if "DO NOT MATCH THE HASHES" in " ".join(said):
         names = [match[1] for match in map(HASH.match, said) if match]
         line = next((lines[_canonical(one)] for one in names if _canonical(one) in lines), None)
-        return f"{_at(line)} what {source} has is another file than the one with that hash. Write the hash anew."
+        return f"{_at(line)} {source} has a file with another hash. Write the new hash."
     if any("conflicting dependencies" in one for one in said):
         return _conflict(said, lines)
     if unhashed := next((one for one in said if "require" in one.lower() and "hash" in one.lower()), None):
@@ -184,7 +184,7 @@ def reason(said: list[str], plan: dict[str, Any]) -> str:
     for one in said:
         match = NONE.search(one)
         if match:
-            return _missing(match[1].strip(), said, lines, source, mend)
+            return _missing(match[1].strip(), said, lines, source, advice)
     last = next((one for one in reversed(said) if one.startswith("ERROR")), said[-1] if said else "pip said nothing")
     return f"pip could not install the requirements: {last.replace('ERROR: ', '')}. Its own lines are above."
 
@@ -198,10 +198,10 @@ def _conflict(said: list[str], lines: dict[str, Any]) -> str:
         causes.append(one.strip().replace("The user requested ", "you ask for "))
     names = {_canonical(word) for one in causes for word in NAME.findall(one)}
     at = [line["where"] for name, line in lines.items() if name in names]
-    return f"{', '.join(at) or 'requirements'}: these can't go together: {'; '.join(causes)}. Change one of the lines."
+    return f"{', '.join(at) or 'requirements'}: these conflict: {'; '.join(causes)}. Change one of the lines."
 
 
-def _missing(wanted: str, said: list[str], lines: dict[str, Any], source: str, mend: str) -> str:
+def _missing(wanted: str, said: list[str], lines: dict[str, Any], source: str, advice: str) -> str:
     text = THERE.sub("", wanted).strip()
     name, parent = NAME.match(text), FROM.search(text)
     line = lines.get(_canonical(name[0] if name else text))
@@ -215,7 +215,7 @@ def _missing(wanted: str, said: list[str], lines: dict[str, Any], source: str, m
             versions = [version.strip() for version in there[1].split(",")]
     has = f"{source} has {', '.join(versions[-SHOWN:])}" if versions else f"{source} has no wheel of it for this image"
     text = FROM.split(text)[0].strip()
-    return f"{_at(line)} {text}{because} can't be had: {has} (Python {platform.python_version()}). {mend}."
+    return f"{_at(line)} {text}{because} is not available: {has} (Python {platform.python_version()}). {advice}."
 
 
 def _at(line: dict[str, str] | None) -> str:

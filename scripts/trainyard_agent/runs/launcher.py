@@ -120,7 +120,7 @@ def trust(api: Api, configuration: str, ca: bytes) -> bool:
 
 
 def run(certs: str, port: int, configuration: str) -> int:
-    """Serve for ever; the certificate and the CA follow the mounted Secret. Raises PlatformError when there is none."""
+    """Serve forever; the certificate and the CA follow the mounted Secret. Raises PlatformError when there is none."""
     folder, api = Path(certs), Api()
     files = [folder / name for name in ("ca.crt", "tls.crt", "tls.key")]
     for _ in range(240):

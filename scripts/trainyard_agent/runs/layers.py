@@ -38,7 +38,7 @@ def fetch(base: str, code: str, name: str, place: str, wheels: str) -> int:
 
     Args:
         base: folder for the packages and for what installs them.
-        code: the folder with the requirements, whose file is `name`; without code they stand in the environment.
+        code: the folder with the requirements, whose file is `name`; without code they are in the environment.
         place: `bucket/key` of the archive.
         wheels: `bucket/prefix` of the platform's wheels.
     """

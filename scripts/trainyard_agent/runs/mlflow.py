@@ -59,7 +59,7 @@ class Server:
             except MlflowError as error:
                 if error.code != "RESOURCE_ALREADY_EXISTS":  # somebody else's was faster
                     raise
-        raise MlflowError(f"{self.uri}: the experiment {name} comes and goes")
+        raise MlflowError(f"{self.uri}: the experiment {name} is created and deleted at the same time")
 
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
         """The id of the run with this name's tag, an earlier start's if there is one. Raises MlflowError."""
@@ -103,7 +103,7 @@ class Server:
         except (OSError, ValueError) as error:
             raise MlflowError(f"{self.uri} does not answer: {getattr(error, 'reason', error)}") from None
         if not isinstance(found, dict):
-            raise MlflowError(f"{self.uri} is no MLflow server")
+            raise MlflowError(f"{self.uri} is not an MLflow server")
         return found
 
 

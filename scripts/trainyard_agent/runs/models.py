@@ -103,7 +103,7 @@ def run(source: str, into: str, name: str, version: str, digest: str) -> int:
 def _copy(source: Path, into: Path) -> None:
     """A folder's files. What leads out of it is left behind: it would be another's file."""
     if not source.is_dir():
-        raise PlatformError(f"there is no folder {source}: correct the path on the claim")
+        raise PlatformError(f"no folder {source}: correct the path on the claim")
     root = source.resolve()
     for path in sorted(source.rglob("*")):
         if path.is_file() and path.resolve().is_relative_to(root):
@@ -121,7 +121,7 @@ def _checked(folder: Path, source: str, name: str, version: str, digest: str) ->
     except ValueError:
         card = None
     if not isinstance(card, dict):
-        raise PlatformError(f"{CARD} of {source} is no JSON object: register the model again")
+        raise PlatformError(f"{CARD} of {source} is not a JSON object: register the model again")
     for key, due in (("name", name), ("version", version)):
         if str(card.get(key)) != due:
             raise PlatformError(f"{source} is {key} {card.get(key)}, not {due}: correct which model is served")

@@ -35,7 +35,7 @@ class RequirementError(PlatformError):
 
 @dataclass(frozen=True)
 class Line:
-    """One requirement. `name` as indexes compare it: small letters, with hyphens."""
+    """One requirement. `name` as indexes compare it: lower-case letters, with hyphens."""
 
     where: str
     text: str
@@ -86,12 +86,12 @@ def _file(
     try:
         text = read_text(name)
     except FileNotFoundError:
-        hint = "correct the name, or take the line out" if where else "is it named in .trainyardignore"
-        raise RequirementError(where or name, f"there is no file {name} in the folder", hint) from None
+        hint = "correct the name, or remove the line" if where else "check that .trainyardignore does not name it"
+        raise RequirementError(where or name, f"no file {name} in the folder", hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise RequirementError(where or name, f"{name} can't be read: {error}", "write it as text in UTF-8") from None
     if name in above or len(above) >= DEPTH:
-        raise RequirementError(where, f"{name} names itself by way of other files", "take the line out")
+        raise RequirementError(where, f"{name} includes itself through other files", "remove the line")
     for number, line in _joined(text):
         at = f"{name}:{number}"
         if line.startswith("-"):
@@ -135,7 +135,7 @@ def _option(
     elif key in SITE:
         found.ignored.append((at, line))
     elif key == "--editable":
-        hint = "take the line out: what is in the folder is imported as it is"
+        hint = "remove the line: what is in the folder is importable as it is"
         raise RequirementError(at, f"{line} would install a source folder", hint)
     else:
-        raise RequirementError(at, f"{line} is an option that runs don't have", "take the line out")
+        raise RequirementError(at, f"{line} is an option that runs don't support", "remove the line")

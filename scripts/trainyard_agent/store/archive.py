@@ -76,7 +76,7 @@ class Sums:
         return self._hash.hexdigest()
 
 
-class Exactly:
+class ExactReader:
     """Reads exactly `size` bytes of a file that may shrink meanwhile: what is missing is zeros, and `short` tells."""
 
     def __init__(self, source: Any, size: int) -> None:
@@ -210,7 +210,7 @@ def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name
             return
         info = _info(path, status)
         info.size = status.st_size
-        source = Exactly(file, info.size)
+        source = ExactReader(file, info.size)
         tar.addfile(info, cast(IO[bytes], source))
         if source.short or os.fstat(file.fileno()).st_mtime != status.st_mtime:
             counts.changed += counts.note(path)
@@ -241,7 +241,7 @@ def pack_bucket(client: Minio, bucket: str, tar: tarfile.TarFile) -> Counts:
             for name, value in headers.items():
                 if name.startswith("x-amz-meta-"):
                     info.pax_headers[META + name.removeprefix("x-amz-meta-")] = value
-            source = Exactly(answer, info.size)
+            source = ExactReader(answer, info.size)
             tar.addfile(info, cast(IO[bytes], source))
             if source.short:
                 raise OSError(f"s3://{bucket}/{key} ended early")

@@ -57,11 +57,11 @@ def back_up(
     """
     stamp = now.strftime(STAMP)
     if stamp in target.stamps():
-        raise PlatformError(f"there is a backup {stamp} already")
+        raise PlatformError(f"backup {stamp} already exists")
     archives, failed = dict[str, Any](), dict[str, str]()
     for source in wanted:
         if not source.bucket and not source.folder.is_dir():
-            say(f"{source.name}: not there yet")
+            say(f"{source.name}: not created yet")
             continue
         file = f"{source.name}.tar.gz"
         try:
@@ -118,6 +118,6 @@ def run(contract_file: str, buckets: list[str], export: str, target: Target, kee
     for gone in thin(target, keep, now):
         say(f"backup {gone} removed")
     if manifest["failed"]:
-        raise PlatformError(f"backup {stamp} is there, without {', '.join(manifest['failed'])}")
-    say(f"backup {stamp} is there")
+        raise PlatformError(f"backup {stamp} is complete, except for {', '.join(manifest['failed'])}")
+    say(f"backup {stamp} is complete")
     return 0

@@ -122,7 +122,7 @@ def _ensure(client: Minio, bucket: dict[str, Any], abort_days: int, *, may_chang
     except Exception as error:
         if may_change:
             raise
-        say(f"bucket {name}: whether its versioning and lifecycle are as the contract says can't be seen: {error}")
+        say(f"bucket {name}: its versioning and lifecycle can't be checked against the contract: {error}")
         return
     if differs:
         said = "; ".join(differs)

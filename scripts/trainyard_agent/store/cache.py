@@ -51,10 +51,10 @@ def listing(client: Minio, bucket: str, prefix: str) -> list[Entry]:
     for key in files:
         parts = key.split("/")
         if any(part in ("", ".", "..") for part in parts) or "\0" in key or key == MARKER:
-            raise PlatformError(f"s3://{bucket}/{below}{key} can't be the name of a file")
+            raise PlatformError(f"s3://{bucket}/{below}{key} can't be used as a file name")
         folders |= {"/".join(parts[:depth]) for depth in range(1, len(parts))}
     if both := sorted(files & folders):
-        raise PlatformError(f"s3://{bucket}/{below}{both[0]} is an object and a folder of objects; files can't be both")
+        raise PlatformError(f"s3://{bucket}/{below}{both[0]} is an object and a folder, which a file can't be")
     return sorted(found, key=lambda entry: entry.key)
 
 
@@ -117,7 +117,7 @@ def refresh(client: Minio, cache: dict[str, str], root: Path) -> str:
     name, link = cache["name"], root / "datasets" / cache["name"]
     entries = listing(client, cache["bucket"], cache["prefix"])
     if not entries:
-        return f"nothing lies at s3://{cache['bucket']}/{cache['prefix']} yet"
+        return f"s3://{cache['bucket']}/{cache['prefix']} is empty"
     copies = root / ".cache" / name
     folder = copies / digest(cache["bucket"], cache["prefix"], entries)
     present = link.resolve() if link.is_symlink() else None
@@ -169,7 +169,7 @@ def run(contract_file: str, root: str) -> int:
             failed.append(cache["name"])
             say(f"data set {cache['name']}: {error}")
     for name in _gone(Path(root), {cache["name"] for cache in caches}):
-        say(f"data set {name}: removed, it is gone from the values")
+        say(f"data set {name}: removed, as it is gone from the values")
     if failed:
         raise PlatformError(f"not copied: {', '.join(failed)}")
     return 0

@@ -22,7 +22,7 @@ SHOWN = 20  # names of files that were kept
 
 
 @dataclass(frozen=True)
-class Wish:
+class RestoreRequest:
     """What to restore: `stamp` "" only lists; `only` empty means all; `into` "" means in place."""
 
     stamp: str = ""
@@ -32,7 +32,7 @@ class Wish:
     overwrite: bool = False
 
     @classmethod
-    def read(cls, env: Any) -> Wish:
+    def read(cls, env: Any) -> RestoreRequest:
         """From RESTORE_FROM, _ONLY, _PATH, _INTO and _OVERWRITE. Raises PlatformError."""
         overwrite = env.get("RESTORE_OVERWRITE", "").strip().lower()
         if overwrite not in ("", "true", "false"):
@@ -69,7 +69,7 @@ def check(target: Target, stamp: str, name: str, entry: dict[str, Any]) -> None:
 
 
 def restore(
-    wish: Wish, target: Target, contract: dict[str, Any], export: Path | None, client: Callable[[], Minio]
+    wish: RestoreRequest, target: Target, contract: dict[str, Any], export: Path | None, client: Callable[[], Minio]
 ) -> dict[str, unpack.Outcome]:
     """Put back what is wished; returns what became of it, by source. Raises PlatformError."""
     stamp = targets.find(target, wish.stamp)
@@ -98,7 +98,7 @@ def restore(
     return done
 
 
-def _folder(wish: Wish, folder: Path, source: IO[bytes]) -> unpack.Outcome:
+def _folder(wish: RestoreRequest, folder: Path, source: IO[bytes]) -> unpack.Outcome:
     root = folder / wish.into if wish.into else folder
     if wish.into and os.path.lexists(root):
         raise PlatformError(f"{wish.into} is in {folder} already; choose another RESTORE_INTO")
@@ -107,7 +107,7 @@ def _folder(wish: Wish, folder: Path, source: IO[bytes]) -> unpack.Outcome:
 
 
 def _bucket(
-    wish: Wish, contract: dict[str, Any], bucket: str, source: IO[bytes], client: Callable[[], Minio]
+    wish: RestoreRequest, contract: dict[str, Any], bucket: str, source: IO[bytes], client: Callable[[], Minio]
 ) -> unpack.Outcome:
     per_team = any(known["name"] == bucket and known.get("teams") == "own" for known in contract["storage"]["buckets"])
     with archive.reading(source) as tar:
@@ -131,7 +131,7 @@ def _tell(name: str, outcome: unpack.Outcome) -> None:
 
 def run(contract_file: str, export: str, target: Target, env: Any) -> int:
     """List or restore, as the environment says. Raises PlatformError."""
-    wish = Wish.read(env)
+    wish = RestoreRequest.read(env)
     contract = json.loads(Path(contract_file).read_text())
     if not wish.stamp:
         show(target)

@@ -34,7 +34,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
-class Former:
+class ReplacedKey:
     """A key that was replaced at `since`, and ends at `until` at the latest."""
 
     access: str
@@ -61,11 +61,11 @@ class Secret:
             return None
         return Key(access, secret) if access and secret else None
 
-    def former(self) -> list[Former]:
+    def former(self) -> list[ReplacedKey]:
         """The keys that were replaced and have not ended."""
         try:
             return [
-                Former(str(one["key"]), *(datetime.fromisoformat(one[end]) for end in ("since", "until")))
+                ReplacedKey(str(one["key"]), *(datetime.fromisoformat(one[end]) for end in ("since", "until")))
                 for one in json.loads(self.notes.get(FORMER) or "[]")
             ]
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -78,7 +78,7 @@ class Secret:
         if ca and (self.obj.get("data") or {}).get("ca.crt") != encoded:
             self._merge({"data": {"ca.crt": encoded}})
 
-    def write(self, former: Iterable[Former], key: Key | None = None, since: datetime | None = None) -> None:
+    def write(self, former: Iterable[ReplacedKey], key: Key | None = None, since: datetime | None = None) -> None:
         """Note the former keys, and put a new key in, which is there since then. Raises PlatformError."""
         noted = [
             {"key": one.access, "since": one.since.isoformat(timespec="seconds"),
@@ -124,9 +124,9 @@ def ensure(
         new = fresh()
         accounts.give(owner, new, policy)
         if key and key.access in present:
-            former[key.access] = Former(key.access, now(), now() + keep)
+            former[key.access] = ReplacedKey(key.access, now(), now() + keep)
             end = f"{former[key.access].until:%Y-%m-%d %H:%M} UTC"
-            say(f"team {team} has a new key; the former one goes on while pods hold it, until {end} at most")
+            say(f"team {team} has a new key; the former one stays valid while pods use it, until {end} at most")
         secret.write([one for one in former.values() if one.access in present], new, now())
         key = new
     else:
@@ -173,7 +173,7 @@ def sweep(api: Api, open_store: Callable[[], Accounts], teams: Iterable[str], no
         for one in due:
             accounts = accounts or open_store()
             accounts.take(f"{TEAM}{team}", one.access)
-            say(f"the former key of team {team} ended: {'its time is over' if one.until <= now else 'no pod holds it'}")
+            say(f"the former key of team {team} ended: {'its time is up' if one.until <= now else 'no pod uses it'}")
         if due:
             secret.write([one for one in former if one not in due])
             ended += len(due)

@@ -23,7 +23,7 @@ OWNER = "trainyard-metrics"  # the policy in MinIO, whose users are the keys
 POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["admin:Prometheus"]}]}
 PREFIX = "METRICS"  # of the variables that hold its key
 PATHS = {"minio": "/minio/v2/metrics/cluster", "minio-buckets": "/minio/v2/metrics/bucket"}
-LASTS_S = 10 * 365 * 86_400  # of the token, which is signed anew whenever Prometheus starts
+LASTS_S = 10 * 365 * 86_400  # of the token, which is signed again whenever Prometheus starts
 
 
 def wanted() -> bool:

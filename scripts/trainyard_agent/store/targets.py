@@ -147,7 +147,7 @@ class BucketTarget:
             except BaseException as error:
                 failure.append(error)
             finally:
-                source.source.close()  # the writer gets EPIPE instead of waiting for ever
+                source.source.close()  # the writer gets EPIPE instead of waiting forever
 
         thread = threading.Thread(target=upload, name=f"upload {name}")
         thread.start()
@@ -194,5 +194,5 @@ def find(target: Target, wanted: str) -> str:
     if wanted == "latest":
         return stamps[-1]
     if wanted not in stamps:
-        raise PlatformError(f"there is no backup {wanted}; there are {', '.join(stamps)}")
+        raise PlatformError(f"no backup {wanted}; there are {', '.join(stamps)}")
     return wanted

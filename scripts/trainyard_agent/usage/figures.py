@@ -117,7 +117,7 @@ class Figures:
 
 
 def job_of(name: str) -> str:
-    """What runs of one job have in common: the name without the end that each run gets anew."""
+    """What runs of one job have in common: the name without the suffix that each run gets."""
     for end in (rf"-{RANDOM}{{5}}", r"-\d{8,10}"):  # generateName and `trainyard train`; CronJob
         name = re.sub(rf"(?<=.){end}$", "", name)
     return name

@@ -128,7 +128,7 @@ def _part(part: Object) -> Object:
         inner = {_name(key): _number(one) for key, one in value.items()} if isinstance(value, dict) else None
         made[_name(name)] = _number(value) if inner is None else dict(list(inner.items())[:PARTS])
     if len(made) > PARTS:
-        raise ValueError("none of ours")
+        raise ValueError("not ours")
     return made | {"oom": int(made.get("oom", 0))}
 
 

@@ -31,7 +31,7 @@ class Prometheus:
         self.address = address
 
     def vector(self, query: str, at: float) -> list[Sample]:
-        """What the query gives at that Unix time: labels and value, without what is no number.
+        """What the query gives at that Unix time: labels and value, without what isn't a number.
 
         Raises:
             PrometheusError: it can't be reached, or takes the query for wrong.

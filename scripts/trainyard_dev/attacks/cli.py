@@ -13,7 +13,7 @@ from trainyard_dev.attacks.run import attack
 
 @click.group()
 def attacks() -> None:
-    """Attempts on the platform's borders, each of which has to be refused."""
+    """Run attacks that the platform must refuse."""
 
 
 @attacks.command("run")

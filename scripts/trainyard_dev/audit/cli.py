@@ -40,11 +40,11 @@ CLEAN, FOUND, UNASKED = 0, 1, 3
 
 @click.command()
 def audit() -> int:
-    """Ask osv.dev about all that is pinned, compiled and installed, or copies in $OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY.
+    """Find known vulnerabilities in everything we ship. Asks osv.dev, or the copies in
+    $OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY, and our own list of advisories, about all that is pinned, compiled and
+    installed. Also finds what has left its support since support.yaml was reviewed.
 
-    Our own list of advisories is asked, too. What has left its support since support.yaml was gone through is found.
-
-    Exit code 0: nothing found, everything asked. 1: something found. 3: nothing found, but not everything asked.
+    Exit code 0: no problems, everything asked. 1: something found. 3: no problems, but not everything asked.
     """
     work, versions, today = OUT / "audit", load(), datetime.date.today()
     shutil.rmtree(work, ignore_errors=True)
@@ -147,4 +147,4 @@ def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> Itera
             yield f"{line.name} {have.get(line.name, line.line)}: its support ended ({line.ends}); {line.source}"
     day = raw["debian"]["packages"]
     if today > (last := datetime.date.fromisoformat(day) + datetime.timedelta(PACKAGES_DAYS)):
-        yield f"Debian's packages of {day}: they should have been made anew by {last}"
+        yield f"Debian's packages of {day}: they should have been updated by {last}"

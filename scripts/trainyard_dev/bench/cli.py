@@ -18,7 +18,7 @@ FULL = click.option("--full", is_flag=True, help="Everything, which takes hours,
 
 @click.group()
 def bench() -> None:
-    """Measure scheduling: real schedulers on published traces; write the page of results."""
+    """Benchmark real schedulers on published traces."""
 
 
 @bench.command("list")
@@ -95,7 +95,7 @@ def publish() -> None:
     made = summary.merged(summary.read(), summary.build(found))
     summary.write(made)
     _page()
-    click.echo(f"{len(made.figures)} figures, of {len(found)} of {len(runs)} runs anew: {page.PAGE}")
+    click.echo(f"{len(made.figures)} figures, of {len(found)} of {len(runs)} runs updated: {page.PAGE}")
 
 
 @bench.command("gate")
@@ -154,7 +154,7 @@ def run_serving(seconds: float, published: bool) -> None:
 
 @bench.command("page")
 def write_page() -> None:
-    """Write docs/benchmarks.md and all plots anew from the published figures."""
+    """Write docs/benchmarks.md and all plots from the published figures."""
     _page()
     click.echo(str(page.PAGE))
 

@@ -63,7 +63,7 @@ Maker = Callable[[str], Configuration]  # makes the column of this name
 def column(name: str) -> Configuration:
     """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
     if name not in _makers():
-        raise UsageError(f"there is no configuration {name}", hint=f"use one of {', '.join(_makers())}")
+        raise UsageError(f"unknown configuration {name}", hint=f"use one of {', '.join(_makers())}")
     return _makers()[name](name)
 
 

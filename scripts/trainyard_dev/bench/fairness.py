@@ -195,7 +195,7 @@ parts of the cluster, as a mean over the time in which more was asked for than t
 nobody is evicted; less than that takes eviction, GPUs left idle, or luck: which jobs run when demand changes.
 
 `late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
-checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
+checkpoint of that second; without it the job starts over. What the teams may claim back with `reclaim` is their part of
 the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
 a part of the nodes' CPU and memory, more than the jobs take. *Circles* are instants at which eviction found no end.
 When a job loses a pod, the harness takes the whole job away and submits it again at once, as a Volcano job does with

@@ -32,7 +32,7 @@ HELD = {
     "finished": "jobs that finish, %",
     "held": "GPU·h held by incomplete gangs",
     "held_share": "of the cluster's time, %",
-    "held_for_ever": "GPUs held for ever",
+    "held_for_ever": "GPUs held forever",
     "useful": "GPUs at work while enough is asked for, %",
     "makespan": "makespan, millions of s",
 }
@@ -57,7 +57,7 @@ Jobs of Philly on 8 nodes of 8 GPUs, in pods of at most 8 GPUs; `_pr`: all are t
 is the longest. `+classes`: the shortest third of the jobs has the priority class `training-high` and the longest third
 `training-low`, as users can have it who know about how long a job runs. A job runs when all its pods have a node.
 kube-scheduler knows no jobs; the pods of a job come one right after the other, which helps it. GPU·hours held end with
-the last event; what a deadlock holds after that is in the column *GPUs held for ever*. Volcano's default prefers the
+the last event; what a deadlock holds after that is in the column *GPUs held forever*. Volcano's default prefers the
 emptiest node: it leaves fewer nodes whole, so smaller jobs pass 32-GPU gangs.
 """
 KUEUE = """\

@@ -44,9 +44,9 @@ class Range:
             return f"{self.run} gave no {self.metric}"
         value = values[self.metric]
         if self.least is not None and value < self.least:
-            return f"{self.run}: {self.metric} is {value:g}, the least is {self.least:g}"
+            return f"{self.run}: {self.metric} is {value:g}, below {self.least:g}"
         if self.most is not None and value > self.most:
-            return f"{self.run}: {self.metric} is {value:g}, the most is {self.most:g}"
+            return f"{self.run}: {self.metric} is {value:g}, above {self.most:g}"
         return ""
 
 

@@ -17,7 +17,7 @@ HOURS = 24.0
 
 
 @dataclass(frozen=True)
-class Held:
+class RunningJob:
     """A job that runs: the node of each of its pods, the GPUs of one pod, and for how many hours it has run."""
 
     name: str
@@ -36,7 +36,7 @@ class Layout:
     """A cluster with jobs, the oldest first, and a job that claims room: so many pods of so many GPUs, all at once."""
 
     nodes: int
-    jobs: tuple[Held, ...]
+    jobs: tuple[RunningJob, ...]
     pods: int
     each: int
 
@@ -51,7 +51,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Least:
+class FewestMoves:
     """What must leave at least, each for itself: pods, jobs (which lose all their pods), GPU·hours of jobs."""
 
     pods: int
@@ -72,14 +72,14 @@ def layout(rng: random.Random, nodes: int = 4) -> Layout:
                     free[node] -= each
                 jobs.append((places, each))
         hours = sorted((round(rng.uniform(0.1, HOURS), 1) for _ in jobs), reverse=True)
-        held = tuple(Held(f"j{n:02d}", *job, hours[n]) for n, job in enumerate(jobs))
+        held = tuple(RunningJob(f"j{n:02d}", *job, hours[n]) for n, job in enumerate(jobs))
         pods, each = rng.choice(REQUESTS)
         found = Layout(nodes, held, pods, each)
         if sum(free) <= NODE_GPUS // 2 and sum(room // each for room in found.free) < pods:
             return found
 
 
-def least(layout: Layout) -> Least:
+def least(layout: Layout) -> FewestMoves:
     """The minimum over all sets of pods, and over all sets of jobs."""
     count = len(layout.jobs)
     sets = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
@@ -90,7 +90,7 @@ def least(layout: Layout) -> Least:
     slots = ((np.array(layout.free) + sets @ freed) // layout.each).sum(axis=1)
     fits = sets[slots >= layout.pods]
     hours = np.array([job.gpu_hours for job in layout.jobs])
-    return Least(_fewest_pods(layout), int(fits.sum(axis=1).min()), float((fits @ hours).min()))
+    return FewestMoves(_fewest_pods(layout), int(fits.sum(axis=1).min()), float((fits @ hours).min()))
 
 
 def _fewest_pods(layout: Layout) -> int:
@@ -110,7 +110,7 @@ def _fewest_pods(layout: Layout) -> int:
     return best[layout.pods]
 
 
-def cost(layout: Layout, gone: Sequence[str]) -> Least:
+def cost(layout: Layout, gone: Sequence[str]) -> FewestMoves:
     """What it was that left, by names of pods (`<job>-<number>`)."""
     hit = {name.split("-")[0] for name in gone}
-    return Least(len(gone), len(hit), sum(job.gpu_hours for job in layout.jobs if job.name in hit))
+    return FewestMoves(len(gone), len(hit), sum(job.gpu_hours for job in layout.jobs if job.name in hit))

@@ -53,7 +53,7 @@ def load(case: str) -> Load:
     found = CASE.fullmatch(case)
     if not found:
         raise UsageError(
-            f"there is no load {case}",
+            f"unknown load {case}",
             hint="write KIND-JOBSxSIZE@NODES: gangs, single, bulk, vcjobs or bare; NODES a number or openb",
         )
     return Load(found["kind"], int(found["jobs"]), int(found["size"]), found["nodes"], bool(found["held"]))

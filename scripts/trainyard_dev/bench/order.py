@@ -12,7 +12,7 @@ from trainyard.pipelines.submit.gate import Turn, next_turns
 from trainyard_dev.bench import offline, overtaking, simulator, tables
 from trainyard_dev.bench.configurations import column
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.overtaking import Course
+from trainyard_dev.bench.overtaking import JobRun
 from trainyard_dev.bench.results import Figure, Metric, Result, Run, headings, summarise_all
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Replay, Task
@@ -167,7 +167,7 @@ def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
     return admit
 
 
-def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> dict[str, float]:
+def judged(jobs: Sequence[JobRun], nodes: overtaking.Room) -> dict[str, float]:
     """What the courses of all jobs say about order."""
     broken, inverted = overtaking.violations(jobs), overtaking.inversions(jobs)
     late = overtaking.delays(jobs, nodes, NODE_GPUS)
@@ -228,8 +228,8 @@ def _name(case: str, name: str) -> str:
     return name + GATE if case.endswith(GATE) else name
 
 
-def _course(task: Task, rank: int, nodes: dict[str, int]) -> Course:
-    base = Course(rank, task.name, task.gpus, task.queue, CLASSES.get(task.priority, 0), task.submit_s)
+def _course(task: Task, rank: int, nodes: dict[str, int]) -> JobRun:
+    base = JobRun(rank, task.name, task.gpus, task.queue, CLASSES.get(task.priority, 0), task.submit_s)
     if task.start_s is None:
         return base
     return replace(base, start_s=task.start_s, end_s=task.start_s + task.duration_s, nodes=nodes)

@@ -10,7 +10,7 @@ Room = dict[str, int]  # free GPUs by node
 
 
 @dataclass(frozen=True)
-class Course:
+class JobRun:
     """One job as it went: its place in the order of submission, when it came, began and ended, and its GPUs by node.
 
     A job that never began has `start_s` and `end_s` infinite.
@@ -31,28 +31,28 @@ class Course:
 class Delay:
     """A job that would have begun at `could_s` if those `passers` hadn't had its GPUs."""
 
-    job: Course
+    job: JobRun
     could_s: float
-    passers: list[Course]
+    passers: list[JobRun]
 
 
-def violations(jobs: Sequence[Course]) -> list[tuple[Course, Course]]:
+def violations(jobs: Sequence[JobRun]) -> list[tuple[JobRun, JobRun]]:
     """(i, j): of one queue and priority, i came first and still waited at a time when j began."""
     return list(_pairs(jobs, lambda i, j: i.priority == j.priority and i.rank < j.rank))
 
 
-def inversions(jobs: Sequence[Course]) -> list[tuple[Course, Course]]:
+def inversions(jobs: Sequence[JobRun]) -> list[tuple[JobRun, JobRun]]:
     """(i, j): of one queue, i has the higher priority and still waited at a time when j began."""
     return list(_pairs(jobs, lambda i, j: i.priority > j.priority))
 
 
-def delays(jobs: Sequence[Course], nodes: Room, most: int) -> list[Delay]:
+def delays(jobs: Sequence[JobRun], nodes: Room, most: int) -> list[Delay]:
     """Jobs that would have begun earlier without those that passed them: the first such moment for each.
 
     At each moment the GPUs of all who passed the job are given back; it could have begun if it fits then together with
     all that wait before it in its queue. What followed from its earlier start is not played on.
     """
-    passers: dict[int, list[Course]] = {}
+    passers: dict[int, list[JobRun]] = {}
     for i, j in (*violations(jobs), *inversions(jobs)):
         passers.setdefault(i.rank, []).append(j)
     moments = sorted({moment for job in jobs for moment in (job.submit_s, job.start_s, job.end_s) if moment < inf})
@@ -72,7 +72,7 @@ def delays(jobs: Sequence[Course], nodes: Room, most: int) -> list[Delay]:
     return found
 
 
-def room(nodes: Room, held: Sequence[Course]) -> Room:
+def room(nodes: Room, held: Sequence[JobRun]) -> Room:
     """What is free on each node while these jobs run."""
     free = dict(nodes)
     for job in held:
@@ -92,7 +92,7 @@ def fit(free: Room, gpus: int, most: int) -> bool:
     return True
 
 
-def _pairs(jobs: Sequence[Course], before: Callable[[Course, Course], bool]) -> Iterator[tuple[Course, Course]]:
+def _pairs(jobs: Sequence[JobRun], before: Callable[[JobRun, JobRun], bool]) -> Iterator[tuple[JobRun, JobRun]]:
     for i in jobs:
         for j in jobs:
             if i.queue == j.queue and i.submit_s <= j.start_s < i.start_s and before(i, j):

@@ -59,7 +59,7 @@ OPENB = (
     "Alibaba's GPU cluster of 2023: 1,523 nodes, 6,212 GPUs, lists of pods",
     ALIBABA,
     "`cluster-trace-gpu-v2023/csv`",
-    f"none stated there; the same files stand in {FGD} under Apache-2.0",
+    f"none stated there; the same files are in {FGD} under Apache-2.0",
 )
 PHILLY = (
     "Philly",

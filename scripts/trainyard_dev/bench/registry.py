@@ -42,7 +42,7 @@ BENCHES = cast(
 def load(name: str) -> Bench:
     """The bench of this name. Raises UsageError that lists all."""
     if name not in BENCHES:
-        raise UsageError(f"there is no bench {name}", hint=f"use one of {', '.join(BENCHES)}")
+        raise UsageError(f"unknown bench {name}", hint=f"use one of {', '.join(BENCHES)}")
     return BENCHES[name]
 
 

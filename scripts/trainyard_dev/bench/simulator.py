@@ -79,7 +79,7 @@ class Timeline:
 
     @property
     def incomplete_gpu_s(self) -> float:
-        """GPU·s held by gangs of which a part is missing; in a deadlock this goes on for ever and is not counted."""
+        """GPU·s held by gangs of which a part is missing; in a deadlock this goes on forever and is not counted."""
         return sum(span * sample.incomplete for sample, span in self.spans())
 
     def spans(self) -> Iterator[tuple[Sample, float]]:

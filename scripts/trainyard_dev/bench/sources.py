@@ -85,7 +85,7 @@ def _download(name: str) -> bytes:
     hint = f"set TRAINYARD_DATA to a folder that holds {name}"
     source = SOURCES.get(name)
     if source is None:
-        raise TrainyardError(f"there is no trace {name}", hint=f"{hint}, or use one of {', '.join(SOURCES)}")
+        raise TrainyardError(f"unknown trace {name}", hint=f"{hint}, or use one of {', '.join(SOURCES)}")
     url = f"{HOST}/{source.path}"
     try:
         with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
@@ -94,5 +94,5 @@ def _download(name: str) -> bytes:
         why = getattr(error, "reason", None) or error
         raise TrainyardError(f"the trace {name} can't be downloaded: {why}", where=url, hint=hint) from None
     if hashlib.sha256(found).hexdigest() != source.sha256:
-        raise TrainyardError(f"what is offered as the trace {name} is another file", where=url, hint=hint)
+        raise TrainyardError(f"the file offered as trace {name} has another checksum", where=url, hint=hint)
     return found

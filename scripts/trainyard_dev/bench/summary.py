@@ -125,7 +125,7 @@ def read(folder: Path | None = None, benches: Iterable[str] = ()) -> Summary:
                     sources[one.id] = Source(**{name.name: row[name.name] for name in fields(Source)})
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = getattr(error, "strerror", None) or f"it holds no figures: {error}"
-            raise TrainyardError(f"can't be read: {why}", where=str(file), hint="take it from the repository") from None
+            raise TrainyardError(f"can't be read: {why}", where=str(file), hint="restore it from Git") from None
     return Summary(figures, sources)
 
 

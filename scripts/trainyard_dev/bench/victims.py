@@ -10,7 +10,7 @@ from typing import Any
 from trainyard_dev.bench import layouts, objects, tables
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import GPU, MERGE, PODS, Harness
-from trainyard_dev.bench.layouts import Layout, Least
+from trainyard_dev.bench.layouts import FewestMoves, Layout
 from trainyard_dev.bench.results import Figure, Metric, Run, headings
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.traces import Node, Pod
@@ -45,7 +45,7 @@ def measure(run: Run, column: Configuration, harness: Harness) -> dict[str, floa
     that did not.
     """
     rng = random.Random(f"claims/{run.seed}")
-    done: list[tuple[Least, Least, bool]] = []
+    done: list[tuple[FewestMoves, FewestMoves, bool]] = []
     circles = 0
     for _ in range(run.settings["clusters"]):
         layout = layouts.layout(rng)

@@ -26,7 +26,7 @@ def chart() -> None:
 @chart.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=OUT, help="Folder that gets charts/.")
 @click.option("--with", "others", multiple=True, metavar="PART=VERSION",
-              help="An upstream part in another version than the pinned one; nobody here has run it.")  # fmt: skip
+              help="An upstream part in another version than the pinned one; it is not tested here.")  # fmt: skip
 def package(out: Path, others: tuple[str, ...]) -> None:
     """Assemble the chart from its parts and package it."""
     wanted = other.asked(others)

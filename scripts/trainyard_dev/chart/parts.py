@@ -64,7 +64,7 @@ def profile_file(profile: str) -> Path:
     """Values file of a profile. Raises TrainyardError for a name that is none."""
     file = UMBRELLA / "profiles" / f"{profile}.yaml"
     if not file.exists():
-        raise TrainyardError(f"there is no profile {profile!r}", hint=f"use one of: {', '.join(profiles())}")
+        raise TrainyardError(f"unknown profile {profile!r}", hint=f"use one of: {', '.join(profiles())}")
     return file
 
 

@@ -20,7 +20,7 @@ from trainyard_dev.chart import parts
 from trainyard_dev.chart.schema import complete, source
 
 PAGE = ROOT / "docs" / "values.md"
-LONG = 60  # characters of a default or a pattern that still stand in the table
+LONG = 60  # characters of a default or a pattern that still fit in the table
 SCHEMA = "../charts/trainyard/values.schema.yaml"
 HEAD = """\
 # Values

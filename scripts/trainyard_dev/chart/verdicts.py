@@ -103,16 +103,14 @@ def judge(component: str, before: str, after: str, known: dict[str, list[Verdict
     for one in known.get(component, []):
         if within(before, one.before) and within(after, one.after):
             return Judgement(component, before, after, one.verdict, one.why, one.preconditions, one.steps)
-    return Judgement(
-        component, before, after, "blocked", f"nobody has assessed this move; see charts/{component}/{FILE}"
-    )
+    return Judgement(component, before, after, "blocked", f"this upgrade has no verdict; see charts/{component}/{FILE}")
 
 
 def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
     """A judgement for each component of this tree, coming from an installed release of trainyard."""
     known, before, after = load(folder), releases(folder).get(release), installs(ROOT, versions().raw)
     if before is None:
-        why = f"nobody has assessed release {release}; see charts/{RELEASES}"
+        why = f"release {release} has no verdict; see charts/{RELEASES}"
         return [Judgement("trainyard", release, after["trainyard"], "blocked", why)]
     moves = [judge(name, before[name], version, known) for name, version in after.items() if name in before]
     new = [name for name in after if name not in before]

@@ -67,9 +67,7 @@ def env(name: str, member: str) -> None:
 def down(name: str, provider: str) -> None:
     """Remove a cluster. The cache of images and binaries stays."""
     if not lifecycle.down(engines.find(provider), name):
-        raise TrainyardError(
-            f"there is no cluster named {name}", hint="list kind's clusters with `podman ps` or `docker ps`"
-        )
+        raise TrainyardError(f"no cluster named {name}", hint="list kind's clusters with `podman ps` or `docker ps`")
     click.echo(f"cluster {name} removed")
 
 

@@ -167,7 +167,7 @@ def _remove(engine: Engine, node: str) -> None:
 def status(engine: Engine, name: str) -> dict[str, object]:
     """The cluster's containers, nodes, GPUs and pods, as plain data."""
     if not exists(engine, name):
-        raise TrainyardError(f"there is no cluster named {name}", hint="make one with `trainyard cluster up`")
+        raise TrainyardError(f"no cluster named {name}", hint="make one with `trainyard cluster up`")
     kubectl = Kubectl(kubeconfig(name))
     listed = []
     for node in kubectl.get("nodes"):

@@ -30,7 +30,7 @@ WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
 
 
 @dataclass(frozen=True)
-class Said:
+class ServerVerdict:
     """`refusals`: who refused, each once. `lacks`: rights and objects without which it would fail or never start."""
 
     refusals: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Said:
         return bool(self.refusals)
 
 
-class Asker:
+class MemberClient:
     """Asks as the team's member, and as those who make the rest.
 
     Args:
@@ -55,7 +55,7 @@ class Asker:
         self.steps = Identity.account(team.name, self.account)
         self.argo = Identity(contract.parameters["teamWorkflowController"] + team.name)
 
-    def ask(self, objects: list[Object]) -> Said:
+    def ask(self, objects: list[Object]) -> ServerVerdict:
         """All of them, one after the other."""
         refusals: list[str] = []
         lacks: list[str] = []
@@ -72,7 +72,7 @@ class Asker:
                     lacks += self._lacking(obj)
                 except (AttributeError, KeyError, TypeError, ValueError):
                     refusals.append("schema")  # of a shape of which Argo makes nothing
-        return Said(tuple(sorted(set(refusals))), tuple(sorted(set(lacks))))
+        return ServerVerdict(tuple(sorted(set(refusals))), tuple(sorted(set(lacks))))
 
     def _stored(self, obj: Object) -> Object:
         """What the server makes of it; as it is where it is refused."""

@@ -10,7 +10,7 @@ from trainyard_dev.corpus import results, run
 
 @click.group()
 def corpus() -> None:
-    """Upstream's examples, by which lint is held against the API server."""
+    """Compare lint with the API server on upstream's examples."""
 
 
 @corpus.command("run")

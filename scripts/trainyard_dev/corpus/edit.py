@@ -15,7 +15,7 @@ BARE = re.compile(r"(?::|^\s*-) *\Z", re.MULTILINE)  # before a value that has n
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
-class Inside:
+class TemplateManifest:
     """The manifest of a resource template as data; `text`: as the workflow has it."""
 
     def __init__(self, text: str) -> None:
@@ -51,13 +51,13 @@ def parse(field: str) -> Path:
     return tuple(int(index) if index else key or word for index, key, word in PART.findall(field))
 
 
-def split(obj: dict[str, Any], path: Path) -> tuple[dict[str, Any], Path, tuple[Path, Inside] | None]:
+def split(obj: dict[str, Any], path: Path) -> tuple[dict[str, Any], Path, tuple[Path, TemplateManifest] | None]:
     """The object that holds the field, the way within, and of a manifest inside where it stands."""
     value: Any = obj
     for at, part in enumerate(path):
         value = _part(value, part)
         if isinstance(value, str) and at < len(path) - 1:
-            inside = Inside(value)
+            inside = TemplateManifest(value)
             return inside.data, path[at + 1 :], (path[: at + 1], inside)
     return obj, path, None
 

@@ -14,8 +14,8 @@ from trainyard.policy import lint
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
 from trainyard.policy.lint.report import Site
-from trainyard_dev.corpus.asking import Asker, Said
-from trainyard_dev.corpus.mends import PERSONAL, Mender
+from trainyard_dev.corpus.asking import MemberClient, ServerVerdict
+from trainyard_dev.corpus.fixes import PERSONAL, Fixer
 from trainyard_dev.corpus.sources import Example
 
 Object = dict[str, Any]
@@ -27,14 +27,14 @@ OPERATORS = ("TY109",)  # of training-operator, whose own admission is not asked
 
 
 @dataclass(frozen=True)
-class Heard:
+class LintVerdict:
     """What lint says: codes of its errors that refuse, and of those that let it be taken and then fail."""
 
     refuses: tuple[str, ...] = ()
     fails: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Heard:
+    def of(cls, findings: Iterable[Finding]) -> LintVerdict:
         """Errors by what they say; a template that may not be there counts, though it is a warning."""
         codes = registry()
         bad = [one for one in findings if one.severity is Severity.ERROR or one.code in LATER]
@@ -50,12 +50,12 @@ class Result:
     file: str
     digest: str
     kinds: tuple[str, ...]
-    lint: Heard
-    server: Said
+    lint: LintVerdict
+    server: ServerVerdict
     edits: int
     by_hand: int
-    lint_after: Heard
-    server_after: Said
+    lint_after: LintVerdict
+    server_after: ServerVerdict
     again: int = 0  # edits that lint would ask for after its hints were followed once: none
 
     @property
@@ -72,7 +72,7 @@ class Result:
         ]
 
 
-def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
+def _differ(heard: LintVerdict, said: ServerVerdict, training: bool) -> list[str]:
     found = []
     if said.refused and not heard.refuses:
         found.append(f"lint lets it pass, the server refuses: {', '.join(said.refusals)}")
@@ -85,7 +85,7 @@ def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
     return found
 
 
-def judge(example: Example, site: Site, asker: Asker) -> Result:
+def judge(example: Example, site: Site, asker: MemberClient) -> Result:
     """Asks both, twice.
 
     Where the server fills in what the platform knows, lint judges what that makes of the objects, by the same contract.
@@ -94,12 +94,13 @@ def judge(example: Example, site: Site, asker: Asker) -> Result:
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
     readable = bool(objects) and all(isinstance(one.get("kind"), str) for one in objects)
-    as_it_is = Heard.of(files.check_text(example.text, example.name, site))
-    server = asker.ask(objects) if readable else Said(("schema",))
+    as_it_is = LintVerdict.of(files.check_text(example.text, example.name, site))
+    server = asker.ask(objects) if readable else ServerVerdict(("schema",))
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
     edits, by_hand = follow(objects, site, asker.contract, asker.fills)
-    after, said = Heard.of([one for _, findings in _findings(objects, site) for one in findings]), asker.ask(objects)
+    after = LintVerdict.of([one for _, findings in _findings(objects, site) for one in findings])
+    said = asker.ask(objects)
     again, _ = follow(objects, site, asker.contract, asker.fills)
     return Result(
         example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, said, again
@@ -117,12 +118,12 @@ def follow(objects: list[Object], site: Site, contract: Contract, fills: bool = 
     edits = by_hand = 0
     images: set[str] = set()
     for obj, findings in _findings(objects, site):
-        mender = Mender(obj, contract, site.team())
+        fixer = Fixer(obj, contract, site.team())
         # What else is said is said of the object as it is with its fields under their right names.
         for one in sorted(findings, key=lambda found: found.code != SHAPE):
             if one.severity is not Severity.ERROR:
                 continue
-            count = mender.mend(one)
+            count = fixer.fix(one)
             if fills and one.code == IMAGE and count:
                 known, name = len(images), _image(one)
                 images.add(name)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trainyard_dev.corpus import picked, results, started
-from trainyard_dev.corpus.asking import Said
-from trainyard_dev.corpus.judge import Heard, Result, typical
+from trainyard_dev.corpus.asking import ServerVerdict
+from trainyard_dev.corpus.judge import LintVerdict, Result, typical
 from trainyard_dev.corpus.sources import GROUPS
 
 HEAD = Path(__file__).with_name("assets") / "corpus.md"
@@ -43,17 +43,17 @@ def files() -> str:
 def _rows(group: str, found: list[Result], filled: list[Result]) -> Iterator[str]:
     fills = {(one.group, one.file): one for one in filled}
     for one in (one for one in found if one.group == group):
-        verdicts = " | ".join((_heard(one.lint), _said(one.server), _heard(one.lint_after), _said(one.server_after)))
+        verdicts = " | ".join((_lint(one.lint), _server(one.server), _lint(one.lint_after), _server(one.server_after)))
         edits = f"{one.edits}, {one.by_hand} | {fills[group, one.file].edits}"
         yield f"| `{one.file}` | {verdicts} | {edits} | {results.ran(one)} |"
 
 
-def _heard(one: Heard) -> str:
+def _lint(one: LintVerdict) -> str:
     refuses = f"refuses: {', '.join(one.refuses)}" if one.refuses else "passes"
     return refuses + (f"; would fail: {', '.join(one.fails)}" if one.fails else "")
 
 
-def _said(one: Said) -> str:
+def _server(one: ServerVerdict) -> str:
     refuses = f"refuses: {', '.join(one.refusals)}" if one.refused else "takes"
     return refuses + (f"; lacks: {', '.join(one.lacks)}" if one.lacks else "")
 

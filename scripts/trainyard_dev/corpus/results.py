@@ -11,8 +11,8 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import OUT, ROOT
 from trainyard_dev import recorded
 from trainyard_dev.corpus import started
-from trainyard_dev.corpus.asking import Said
-from trainyard_dev.corpus.judge import Heard, Result
+from trainyard_dev.corpus.asking import ServerVerdict
+from trainyard_dev.corpus.judge import LintVerdict, Result
 from trainyard_dev.corpus.sources import GROUPS
 from trainyard_dev.versions import load
 
@@ -33,7 +33,8 @@ def ran(one: Result) -> str:
 def _result(row: dict[str, Any]) -> Result:
     """An example as it was written down. Raises KeyError or TypeError for a row of another shape."""
     held: dict[str, Any] = {"kinds": tuple(row["kinds"])}
-    for name, kind in (("lint", Heard), ("server", Said), ("lint_after", Heard), ("server_after", Said)):
+    for name in ("lint", "server", "lint_after", "server_after"):
+        kind = LintVerdict if name.startswith("lint") else ServerVerdict
         held[name] = kind(**{key: tuple(codes) for key, codes in row[name].items()})
     return Result(**row | held)
 

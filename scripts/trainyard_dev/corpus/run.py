@@ -17,7 +17,7 @@ from trainyard_dev.apiserver import Identity, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
 from trainyard_dev.corpus import volcano
-from trainyard_dev.corpus.asking import Asker
+from trainyard_dev.corpus.asking import MemberClient
 from trainyard_dev.corpus.judge import Result, judge
 from trainyard_dev.corpus.sources import GROUPS, examples
 from trainyard_dev.policy.check import Site
@@ -28,7 +28,7 @@ FILLS = (f"{fill.API}/{fill.KIND}",)  # what the chart is told of a server that 
 
 
 @contextmanager
-def served(*, fills: bool = False) -> Iterator[Asker]:
+def served(*, fills: bool = False) -> Iterator[MemberClient]:
     """Asks a server of its own for the time of the body; `fills`: one that fills in what the platform knows."""
     objects = package.render("kind", values=[TEAMS], serves=FILLS if fills else ())
     with running() as server:
@@ -37,7 +37,7 @@ def served(*, fills: bool = False) -> Iterator[Asker]:
             yield asker(server, of_objects(objects), "vision", fills=fills)
 
 
-def asker(server: Any, known: Contract, team: str, fills: bool = False) -> Asker:
+def asker(server: Any, known: Contract, team: str, fills: bool = False) -> MemberClient:
     """Asks a server on which the platform is installed, as somebody of the team.
 
     Args:
@@ -48,15 +48,15 @@ def asker(server: Any, known: Contract, team: str, fills: bool = False) -> Asker
     if fills:  # as the setup job leaves it: what mounts a token comes before what fills in
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": team, "name": "default"}}
         server.apply(account | {"automountServiceAccountToken": False})
-    return Asker(Site(server, team, someone, known), known, mine, fills)
+    return MemberClient(Site(server, team, someone, known), known, mine, fills)
 
 
-def judged(asking: Asker) -> LintSite:
+def judged(asking: MemberClient) -> LintSite:
     """The site by which lint judges, of the same contract and team."""
     return site(asking.contract, asking.team.name)
 
 
-def every(asking: Asker, show: Callable[[str], None] = lambda line: None) -> list[Result]:
+def every(asking: MemberClient, show: Callable[[str], None] = lambda line: None) -> list[Result]:
     """All examples of all groups. Raises TrainyardError: a module can't be had."""
     lints, found = judged(asking), list[Result]()
     for group in GROUPS:

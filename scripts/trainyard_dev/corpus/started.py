@@ -16,7 +16,7 @@ LEFT_OUT: tuple[tuple[str, tuple[str, ...], str], ...] = (
      "for a torch built with them and for GPUs that compute"),
     (OPERATOR, ("pytorch/deepspeed-demo/*", "pytorch/elastic/imagenet/*"), "DeepSpeed; four cores a pod and a data set "
      "of their own"),
-    (OPERATOR, ("tensorflow/mnist_with_summaries/*",), "its volume is a PersistentVolume, which members may not make"),
+    (OPERATOR, ("tensorflow/mnist_with_summaries/*",), "its volume is a PersistentVolume, which members can't create"),
     (OPERATOR, ("mpi/tensorflow-mnist-elastic.yaml",), "`horovodrun` with host discovery, which no image of the "
      "platform has"),
     (OPERATOR, ("xgboost/lightgbm-dist/*",), "no image of the platform has LightGBM"),

@@ -20,10 +20,7 @@ from trainyard_dev.doctor.probes import Machine
 @click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), show_default=True)
 @click.pass_context
 def doctor(context: click.Context, images: str, gpu: str, provider: str, output: str) -> None:
-    """List what this machine has and lacks, with the command that fixes each.
-
-    Ends with 0 when everything that is needed is there, else with 1.
-    """
+    """Check this machine, and show how to fix what it lacks. Exit code 0: everything needed is there; else 1."""
     machine = Machine()
     findings = examine(machine, Wanted(images, gpu, provider))
     known = gpus.KNOWN if gpu == "real" or gpus.is_real(machine) else ()

@@ -22,7 +22,7 @@ headers = {"Content-Type": "application/json", "Connection": "keep-alive"}
 def ask(connection):
     connection.request("POST", "/predict", body, headers)
     answer = connection.getresponse(); said = answer.read().decode()
-    if how == "anew": connection.close()
+    if how == "fresh": connection.close()
     if how == "print": print(said, flush=True)
     return str(answer.status), answer.getheader("X-Model-Version") or "?"
 def work():
@@ -61,14 +61,14 @@ print(json.dumps({"seconds": round(took, 1), "again": again[0], "p50_ms": round(
 THREADS = 32
 
 
-class Beside:
+class LoadPod:
     """A pod that sends requests to a model while the check does something else."""
 
     def __init__(self, context: Context, model: str, count: int, rate: float) -> None:
         self.context, self.name, self.seconds = context, "serving-load", count / rate
         self.pod = _pod(context, self.name, model, count, rate)
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> LoadPod:
         self.context.kubectl.apply([self.pod], NAMESPACE)
         self.context.wait(f"pod/{self.name}", "condition=Ready", 120)
         return self
@@ -83,13 +83,13 @@ class Beside:
         return found
 
 
-def load(context: Context, model: str, count: int, rate: float, *, anew: bool = False) -> dict[str, Any]:
-    """What a pod of the team was answered; `anew`: each request has a connection of its own.
+def load(context: Context, model: str, count: int, rate: float, *, fresh: bool = False) -> dict[str, Any]:
+    """What a pod of the team was answered; `fresh`: each request has a connection of its own.
 
     Raises:
         TrainyardError: the pod ends otherwise.
     """
-    pod = _pod(context, "serving-ask", model, count, rate, "anew" if anew else "")
+    pod = _pod(context, "serving-ask", model, count, rate, "fresh" if fresh else "")
     phase, log = context.run_pod(pod, timeout=int(count / rate + MARGIN_S))
     if phase != "Succeeded":
         raise TrainyardError(f"the pod that asks ended as {phase}: {log[-300:]}")

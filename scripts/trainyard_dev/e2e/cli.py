@@ -29,7 +29,9 @@ from trainyard_dev.e2e.run import Options, run
     "--out", default=OUT / "e2e", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
 )
 def e2e(full: bool, only: str, changed: bool, listing: bool, **given: Any) -> None:
-    """Make a cluster, install the chart, train MNIST on GPUs, and write a report. Exit code 0: every check passed."""
+    """Test the platform end to end on a real cluster. Makes a cluster, installs the chart, trains MNIST on GPUs and
+    writes a report. Exit code 0: every check passed.
+    """
     if listing:
         click.echo(selection.table())
         return

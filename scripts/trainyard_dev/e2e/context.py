@@ -223,7 +223,7 @@ class Context:
         flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
         self.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, check=check, timeout=90)
 
-    def _said(self, pod: str, namespace: str) -> str:
+    def _log(self, pod: str, namespace: str) -> str:
         """The log of a pod that has ended: the runtime may say so before it has written what came last."""
         end = time.monotonic() + LOG_S
         while not (log := self.kubectl("logs", "-n", namespace, pod).stdout.strip()) and time.monotonic() < end:
@@ -239,6 +239,6 @@ class Context:
             # The pod's own phase may lag behind its container's end.
             status = self.kubectl.get("pod", name, "-n", namespace)[0]["status"]
             code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
-            return "Failed" if code else "Succeeded", self._said(name, namespace)
+            return "Failed" if code else "Succeeded", self._log(name, namespace)
         finally:
             self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--wait=false", check=False)

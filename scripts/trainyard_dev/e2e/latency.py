@@ -12,7 +12,7 @@ PERCENTILES = (50, 95, 99)
 
 
 @dataclass
-class Side:
+class LatencySamples:
     """Requests of one service in windows of one sort: seconds of those that were answered, and how many were lost."""
 
     seconds: list[float] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Side:
         """The least of the measured seconds that so many percent don't exceed."""
         return percentile(self.seconds, percent)
 
-    def told(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """Figures for people: milliseconds, requests, and those that were lost."""
         told: dict[str, float] = {f"p{one}_ms": round(1000 * self.percentile(one), 1) for one in PERCENTILES}
         return told | {"requests": self.asked, "lost": self.lost}
@@ -37,8 +37,8 @@ class Side:
 class Pair:
     """One service, in windows without and in windows with."""
 
-    without: Side = field(default_factory=Side)
-    beside: Side = field(default_factory=Side)
+    without: LatencySamples = field(default_factory=LatencySamples)
+    beside: LatencySamples = field(default_factory=LatencySamples)
 
     def times(self, percent: float = 50) -> float:
         """How many times as long a request takes with it."""

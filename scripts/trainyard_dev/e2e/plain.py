@@ -166,7 +166,7 @@ def log(context: Context, name: str) -> str:
     return context.kubectl("logs", "-n", NAMESPACE, name).stdout.strip()
 
 
-def told(context: Context, found: Objects) -> Object:
+def first_rank(context: Context, found: Objects) -> Object:
     """What the first rank of a stand-in's job says of itself: by its container's last word, else in a log."""
     for pod in found:
         for status in pod["status"].get("containerStatuses") or []:

@@ -173,7 +173,7 @@ def test(context: Context) -> None:
 
 
 def identities(context: Context) -> dict[str, str]:
-    """What must never be made anew: UIDs of claims and their volumes, generated keys in Secrets, by name."""
+    """What must never be replaced: UIDs of claims and their volumes, generated keys in Secrets, by name."""
     found = {}
     for space in (SYSTEM, NAMESPACE, OTHER):
         for claim in context.kubectl.get("pvc", "-n", space):

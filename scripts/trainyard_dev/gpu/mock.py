@@ -185,7 +185,7 @@ def _device_script(path: str, minor: int) -> str:
 
 def _checked(gpu: int) -> int:
     if not 0 <= gpu < MAX_GPUS:
-        raise UsageError(f"there is no mock GPU {gpu}", hint=f"name one from 0 to {MAX_GPUS - 1}")
+        raise UsageError(f"no mock GPU {gpu}", hint=f"name one from 0 to {MAX_GPUS - 1}")
     return gpu
 
 

@@ -13,7 +13,7 @@ from trainyard_dev import proxies
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import Image, load
 
-# The day is in the name: another day makes every image anew, with the packages of that time.
+# The day is in the name: another day rebuilds every image, with the packages of that time.
 SUITE, OLDER, DAY = (load().raw["debian"][key] for key in ("suite", "older", "packages"))
 PULLED = {SUITE: "base-image", OLDER: "older-base-image"}  # what is pulled for a suite
 BUILT_BASE = f"localhost/trainyard/{SUITE}:{DAY}"

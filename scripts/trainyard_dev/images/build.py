@@ -26,7 +26,7 @@ def content_key(image: Image, base: str) -> str:
     """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
     stands_on = local_ref(load().images[image.parent], base) if image.parent else under(image, base)
     digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{stands_on}{image.ref}".encode())
-    digest.update(f"{imports.said(image) or ''}".encode())
+    digest.update(f"{imports.declared(image) or ''}".encode())
     for entry in sorted({image.dir, *image.inputs}):
         for path in _files(ROOT / entry):
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
@@ -86,7 +86,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             f"IMAGE={image.name}",
             context,
             timeout=1800,
-            hint="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
+            hint="check the network and the disk (`trainyard doctor`), then try again; finished builds are kept",
         )
     imports.check(engine, image, tag)
     return tag

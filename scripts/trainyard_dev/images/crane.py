@@ -149,7 +149,7 @@ def _error(said: str) -> TrainyardError:
     host, path = named[-1] if named else ("the registry", "")
     if re.search(r"dial tcp|tls:|x509:|server gave HTTP response|i/o timeout|proxyconnect", said):
         hint = "check the name, and --plain-http if it has no TLS"
-        return TrainyardError(f"{host} can't be reached: {said}", hint=hint)
+        return TrainyardError(f"cannot reach {host}: {said}", hint=hint)
     if re.search(r"UNAUTHORIZED|DENIED|\b40[13] ", said):
         hint = f"log in to it with `docker login {host}` or `podman login {host}`"
         return TrainyardError(f"{host} refuses: {said}", hint=hint)
@@ -158,7 +158,7 @@ def _error(said: str) -> TrainyardError:
     if found := re.search(r"no child with platform (\S+) in index (\S+)", said):
         return TrainyardError(f"{found[2]} is not published for {found[1]}", hint="leave out --platform")
     if "checksum" in said:
-        return TrainyardError(f"a blob arrived broken: {said}", hint="try again; what is whole stays")
+        return TrainyardError(f"a blob arrived broken: {said}", hint="try again; complete files are kept")
     if "no such file" in said:
         return TrainyardError(f"a blob is missing: {said}", hint="save it again")
     return TrainyardError(f"crane failed: {said}", hint="see the registry's log")

@@ -36,14 +36,14 @@ WRONG = {
 }
 
 
-def said(image: Image) -> Trainer | None:
+def declared(image: Image) -> Trainer | None:
     """What `trainyard train` says that an image has; None: it is none for training."""
     return next((one for one in trainers() if one.name == image.name), None)
 
 
 def check(engine: Engine, image: Image, tag: str) -> None:
     """Asks a new image for training; any other passes. Raises TrainyardError with what differs."""
-    trainer = said(image)
+    trainer = declared(image)
     if not trainer:
         return
     asked = json.dumps({"has": sorted(trainer.modules), "lacks": list(trainer.lacks)})

@@ -26,7 +26,7 @@ _LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)$", re.M)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PackagePins:
     """What an image's file must pin: package -> version, in order; what is left out although a package asks for it."""
 
     pins: dict[str, str]
@@ -35,10 +35,10 @@ class Wanted:
 
 
 @dataclass
-class Wishes:
+class ImagePackages:
     """What the list says of every image, and what is wrong with it."""
 
-    images: dict[str, Wanted] = field(default_factory=dict)
+    images: dict[str, PackagePins] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -68,13 +68,13 @@ def key(image: str) -> str:
     return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image.removesuffix(CUDA))
 
 
-def wishes(root: Path, lock: Mapping[str, str]) -> Wishes:
+def wishes(root: Path, lock: Mapping[str, str]) -> ImagePackages:
     """The list with the versions of `lock`, its own for what the lock lacks, and its exceptions."""
-    # Every scalar is a text: 3.10 is no number.
-    raw, made = yaml.load((root / LIST).read_text(), yaml.BaseLoader), Wishes()
+    # Every scalar is a text: 3.10 is not a number.
+    raw, made = yaml.load((root / LIST).read_text(), yaml.BaseLoader), ImagePackages()
     own = raw.get("versions", {})
     for name in sorted(own.keys() & lock.keys()):
-        made.findings.append((LIST, f"{name} is in requirements.lock, too", "take it out of `versions`"))
+        made.findings.append((LIST, f"{name} is in requirements.lock, too", "remove it from `versions`"))
     base = {**own, **lock}
     for image, spec in raw["images"].items():
         lists = [spec.get("packages", ()), *(raw["sets"][one] for one in spec.get("sets", ()))]
@@ -83,13 +83,13 @@ def wishes(root: Path, lock: Mapping[str, str]) -> Wishes:
         for one in (one for one in raw.get("otherwise", ()) if image in one["images"]):
             for name, version in one["versions"].items():
                 if name not in names:
-                    made.findings.append((LIST, f"{image} has no {name} to make an exception of", "take it out"))
+                    made.findings.append((LIST, f"{image} has no {name} to make an exception of", "remove it"))
                 elif base.get(name) == version:
-                    made.findings.append((LIST, f"{name} {version} of {image} is not an exception", "take it out"))
+                    made.findings.append((LIST, f"{name} {version} of {image} is not an exception", "remove it"))
                 versions[name] = version
         for name in names:
             if name not in versions:
                 made.findings.append((LIST, f"{name} of {image} has no version", "add it under `versions`"))
         found = {name: versions[name] for name in names if name in versions}
-        made.images[image] = Wanted(found, frozenset(spec.get("without", ())), spec.get("source") == "true")
+        made.images[image] = PackagePins(found, frozenset(spec.get("without", ())), spec.get("source") == "true")
     return made

@@ -17,7 +17,7 @@ from trainyard_dev.versions import read
 
 @click.group()
 def matrix() -> None:
-    """Tests on the API servers of several minors of Kubernetes, and the page of what is supported."""
+    """Test against several minor versions of Kubernetes."""
 
 
 @matrix.command("run")

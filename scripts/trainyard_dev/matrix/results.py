@@ -54,7 +54,7 @@ def read(root: Path) -> Matrix:
         raw = json.loads(path.read_text())
         return {minor: {group: Result(**one) for group, one in groups.items()} for minor, groups in raw.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        hint = "take it back from the repository, or remove it and run `make matrix`"
+        hint = "restore it from the repository, or remove it and run `make matrix`"
         raise TrainyardError(f"the file can't be read ({error})", where=str(path), hint=hint) from None
 
 

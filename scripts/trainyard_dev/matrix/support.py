@@ -15,8 +15,8 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.versions import OWN_MODULES
 
 FILE = "support.yaml"
-NEVER_SAID = "open"  # in place of a day: upstream names none, and still mends this line
-OVER = "over"  # in place of a day: upstream mends later releases only, or nothing any more
+NEVER_SAID = "open"  # in place of a day: upstream names none, and still maintains this line
+OVER = "over"  # in place of a day: upstream maintains later releases only, or nothing any more
 FAMILY = "kubernetes"
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -138,7 +138,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     for name in sorted(have.keys() - found.lines.keys()):
         yield FILE, f"{name} {have[name]} is not in it", "add when its support ends"
     for name in sorted(found.lines.keys() - have.keys()):
-        yield FILE, f"{name} is pinned nowhere", "take it out"
+        yield FILE, f"{name} is pinned nowhere", "remove it"
     for name in sorted(have.keys() & found.lines.keys()):
         if not found.lines[name].holds(have[name]):
             yield FILE, f"{name} is {have[name]}, no version of {found.lines[name].line}", "look when its support ends"

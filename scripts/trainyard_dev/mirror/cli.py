@@ -123,7 +123,7 @@ def build(wanted: str, names: tuple[str, ...]) -> None:
     known = load_versions().images
     for name in names:
         if name not in known:
-            raise UsageError(f"versions.yaml has no image {name}", hint=f"take one of {', '.join(known)}")
+            raise UsageError(f"versions.yaml has no image {name}", hint=f"use one of {', '.join(known)}")
     engine, chosen = engines.find(), source.choose(wanted)
     base = chosen.base(engine)
     needed = [i for i in known.values() if (i.own or i.local or chosen.kind == "build") and not i.large]
@@ -147,7 +147,7 @@ def show_contents(name: str, run: bool) -> None:
     """
     known = load_versions().images
     if name not in known:
-        raise UsageError(f"versions.yaml has no image {name}", hint=f"take one of {', '.join(known)}")
+        raise UsageError(f"versions.yaml has no image {name}", hint=f"use one of {', '.join(known)}")
     found = contents.of_image(engines.find(), known[name]) if run else contents.of_pins(ROOT, name)
     if not found:
         raise UsageError(f"{name} pins no framework", hint="ask the image itself with --run")

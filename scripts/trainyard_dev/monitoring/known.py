@@ -23,8 +23,8 @@ _WORDS = {"and", "or", "unless", "bool", "inf", "nan"}
 
 
 @dataclass(frozen=True)
-class Giver:
-    """Who gives series, and where their names stand in its source: files of a Go module, or of this repository."""
+class MetricsSource:
+    """What gives metrics, and where its source has their names: files of a Go module, or of this repository."""
 
     by: str
     names: tuple[str, ...]
@@ -34,17 +34,17 @@ class Giver:
     found_as: dict[str, str] = field(default_factory=dict)
 
     def ends(self, name: str) -> list[str]:
-        """What of a name may stand in the source, the longest first: all of it, or what follows a namespace."""
+        """What of a name the source may have, the longest first: all of it, or what follows a namespace."""
         if name in self.found_as:
             return [self.found_as[name]]
         words = name.split("_")
         return ["_".join(words[start:]) for start in range(len(words))]
 
 
-def givers() -> list[Giver]:
+def givers() -> list[MetricsSource]:
     """All of them, as written down."""
     return [
-        Giver(
+        MetricsSource(
             one["by"],
             tuple(one["names"]),
             one.get("files", ""),

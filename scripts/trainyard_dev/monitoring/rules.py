@@ -1,4 +1,4 @@
-"""Alert and recording rules of the chart `monitoring`, as they stand in its files."""
+"""Alert and recording rules of the chart `monitoring`, as its files have them."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _team(known: Contract, name: str) -> Team:
     if not name and len(teams) == 1:
         return next(iter(teams.values()))
     if name not in teams:
-        what = f"there is no team {name}" if name else "the values have several teams"
+        what = f"no team {name}" if name else "the values have several teams"
         raise UsageError(what, hint=f"name one with --team: {', '.join(teams)}")
     return teams[name]
 

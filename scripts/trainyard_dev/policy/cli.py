@@ -25,7 +25,7 @@ WIDTH = 100
 
 @click.group()
 def policy() -> None:
-    """Admission rules of teams' namespaces: list them, try manifests against them."""
+    """List admission rules, or test manifests against them."""
 
 
 @policy.command("list")
@@ -59,7 +59,7 @@ def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: st
         raise UsageError("the files hold no object", where=", ".join(files), hint="name files with Kubernetes objects")
     for file in values:
         if not Path(file).is_file():
-            raise UsageError("there is no such values file", where=file, hint="correct --values")
+            raise UsageError("no such values file", where=file, hint="correct --values")
     with tempfile.TemporaryDirectory(prefix="policy-") as folder:
         given = [Path(file) for file in values] or [_example(Path(folder), team or EXAMPLE)]
         platform = package.render(profile, values=given)
@@ -91,9 +91,9 @@ def _read(file: str) -> list[dict[str, Any]]:
         items = (doc.get("items") or []) if listed else [doc]
         for obj in items if isinstance(items, list) else [items]:
             if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
-                raise UsageError("holds something without apiVersion and kind", where=file, hint="add both")
+                raise UsageError("contains an object without apiVersion and kind", where=file, hint="add both")
             if not isinstance(obj.get("metadata", {}), dict) or not isinstance(obj.get("spec", {}), dict):
-                raise UsageError("holds an object whose metadata or spec is not a map", where=file, hint="make it one")
+                raise UsageError("has an object whose metadata or spec is not a map", where=file, hint="make it one")
             objects.append(obj)
     return objects
 

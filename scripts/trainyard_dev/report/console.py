@@ -72,7 +72,7 @@ def _lines(check: Check, longest: int, width: int, colour: bool) -> list[str]:
         state = f"\x1b[{PAINT[check.status]}m{state}\x1b[0m"
     took = duration(check.seconds) if check.seconds else ""
     lead = longest + 2 + 7 + 2 + 12 + 2
-    figures = _refused(check) if check.group == groups.ATTACK else key_figures(check.told)
+    figures = _refused(check) if check.group == groups.ATTACK else key_figures(check.shown_figures)
     room = max(20, width - lead)
     wrapped = textwrap.wrap(figures, room) or [""]
     result = [f"{check.id:<{longest}}  {state}  {took:>12}  {wrapped[0]}".rstrip()]

@@ -26,7 +26,7 @@ def _panel(panel: dict, step: float) -> dict:
     """A panel as the template takes it: what is drawn, and a row for each series."""
     series = [one for query in panel["queries"] for one in query["series"]]
     rows = [
-        {"name": one["name"], "colour": panel_svg.colour(index), "said": panel_svg.said(one, panel["unit"])}
+        {"name": one["name"], "colour": panel_svg.colour(index), "said": panel_svg.last_value(one, panel["unit"])}
         for index, one in enumerate(series)
     ]
     drawn = ""

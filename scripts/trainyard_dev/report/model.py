@@ -53,7 +53,7 @@ class Check:
         if self.status != "passed" and not self.reason.strip():
             raise TrainyardError(f"check {self.id} is {self.status} without a reason", hint="say why")
         if not math.isfinite(self.seconds) or self.seconds < 0:
-            raise TrainyardError(f"check {self.id} took {self.seconds} seconds, which can't be")
+            raise TrainyardError(f"check {self.id} took {self.seconds} seconds, which is impossible")
 
     @property
     def group(self) -> str:
@@ -61,7 +61,7 @@ class Check:
         return self.id.split(".", 1)[0]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def shown_figures(self) -> dict[str, Any]:
         """The figures without those that are drawn."""
         return {key: value for key, value in self.figures.items() if key not in DRAWN}
 

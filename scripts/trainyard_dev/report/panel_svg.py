@@ -28,7 +28,7 @@ def last(values: Values) -> float | None:
     return next((value for value in reversed(values) if value is not None), None)
 
 
-def said(one: dict[str, Any], unit: str) -> str:
+def last_value(one: dict[str, Any], unit: str) -> str:
     """The last number of a series with its unit."""
     number = last(one["values"])
     return "no number" if number is None else units.shown(number, unit)
@@ -58,7 +58,7 @@ def lines(series: Sequence[dict[str, Any]], unit: str, step: float) -> Markup:
         "panel.svg",
         width=WIDTH,
         height=HEIGHT,
-        said="; ".join(f"{one['name']}: {said(one, unit)}" for one in series),
+        said="; ".join(f"{one['name']}: {last_value(one, unit)}" for one in series),
         left=LEFT,
         right=WIDTH - RIGHT,
         scale=[(TOP + down * (1 - part), units.shown(low + (high - low) * part, unit)) for part in (0.0, 0.5, 1.0)],
@@ -82,7 +82,7 @@ def bars(series: Sequence[dict[str, Any]], unit: str) -> Markup:
         fits=int(NAME_W / CHAR),
         lines=[],
         bars=[
-            (str(one["name"]), colour(index), size * scale, said(one, unit))
+            (str(one["name"]), colour(index), size * scale, last_value(one, unit))
             for index, (one, size) in enumerate(zip(series, sizes, strict=True))
         ],
     )

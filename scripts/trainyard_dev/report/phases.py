@@ -24,7 +24,7 @@ Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Life:
+class Lifetimes:
     """The moments of one pod or of a whole gang (Unix seconds); None for what did not happen or isn't known."""
 
     created: float | None = None
@@ -56,7 +56,7 @@ class Life:
         return result
 
 
-def pod_life(pod: Object, events: Iterable[Object] = ()) -> Life:
+def pod_life(pod: Object, events: Iterable[Object] = ()) -> Lifetimes:
     """When one pod was created, bound, pulling, running and finished."""
     meta, status = pod.get("metadata", {}), pod.get("status", {})
     mine = [ev for ev in events if _about(ev, meta)]
@@ -76,7 +76,7 @@ def pod_life(pod: Object, events: Iterable[Object] = ()) -> Life:
                 ends.append(finish)
     ended = status.get("phase") in ("Succeeded", "Failed")
     first = min(pulling, default=None)
-    return Life(
+    return Lifetimes(
         created=moment(meta.get("creationTimestamp")),
         placed=_condition(status, "PodScheduled"),
         pulling=first,
@@ -87,7 +87,7 @@ def pod_life(pod: Object, events: Iterable[Object] = ()) -> Life:
     )
 
 
-def gang_life(lives: Sequence[Life], created: float | None = None, members: int | None = None) -> Life:
+def gang_life(lives: Sequence[Lifetimes], created: float | None = None, members: int | None = None) -> Lifetimes:
     """The life of a gang: queued until its *last* member is placed, running once *all* run, done with the last.
 
     ``members`` is how many pods are needed; with fewer, the gang is not placed. ``created`` is when the job was made.
@@ -102,7 +102,7 @@ def gang_life(lives: Sequence[Life], created: float | None = None, members: int 
     placed = last([life.placed for life in lives])
     pulls = [life for life in lives if life.pulling is not None]
     first = min((life.pulling for life in pulls if life.pulling is not None), default=None)
-    return Life(
+    return Lifetimes(
         created=min(born, default=None),
         placed=placed,
         pulling=None if first is None or placed is None else max(first, placed),

@@ -29,7 +29,7 @@ class Server:
     admin: int
     log: Path
 
-    def said(self) -> str:
+    def output(self) -> str:
         """All that it has said."""
         return self.log.read_text()
 
@@ -49,7 +49,7 @@ class Server:
         while self.admin_page("/readyz")[0] != 200:
             if self.process.poll() is not None or time.monotonic() > end:
                 state = "ended" if self.process.poll() is not None else f"is not ready after {START_S:g} s"
-                raise TrainyardError(f"the server {state}: {self.said()[-2000:]}", where=str(self.log))
+                raise TrainyardError(f"the server {state}: {self.output()[-2000:]}", where=str(self.log))
             time.sleep(_LOOK_S)
 
     def stop(self, timeout: float = 60.0) -> int:

@@ -50,7 +50,7 @@ def sync(check: bool) -> None:
 
 
 @versions.command()
-@click.option("--all", "again", is_flag=True, help="Ask for every hash anew, and for what each package asks for.")
+@click.option("--all", "again", is_flag=True, help="Fetch every hash again, and what each package requires.")
 def wheels(again: bool) -> None:
     """Write the Python pins of images, with hashes: requirements.txt of each.
 

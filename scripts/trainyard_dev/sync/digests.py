@@ -17,7 +17,7 @@ Ask = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Asked:
+class DigestCheck:
     """What came of one image: `said` is for the person, `bad` where the pinned digest is another."""
 
     name: str
@@ -25,7 +25,7 @@ class Asked:
     bad: bool = False
 
 
-def fill(root: Path, ask: Ask) -> list[Asked]:
+def fill(root: Path, ask: Ask) -> list[DigestCheck]:
     """Asks for every image; writes those that were unproved, and never another digest over one that is there.
 
     Raises:
@@ -42,15 +42,17 @@ def fill(root: Path, ask: Ask) -> list[Asked]:
     return found
 
 
-def _one(name: str, ref: str, spec: dict[str, Any], published: dict[str, Any], ask: Ask) -> Asked:
+def _one(name: str, ref: str, spec: dict[str, Any], published: dict[str, Any], ask: Ask) -> DigestCheck:
     try:
         found = ask(ref)
     except TrainyardError as error:
-        return Asked(name, f"not asked: {error.what}")
+        return DigestCheck(name, f"not asked: {error.what}")
     if not found:
-        return Asked(name, f"the registry has no {ref}", bad=True)
+        return DigestCheck(name, f"the registry has no {ref}", bad=True)
     have, today = str(spec["digest"]), f"{ref.rpartition(':')[2]}@{found}"
     if have == UNPROVED:
         published[name]["digest"] = today
-        return Asked(name, f"written: {today}")
-    return Asked(name, "as pinned") if have == today else Asked(name, f"it is {today} now, pinned is {have}", bad=True)
+        return DigestCheck(name, f"written: {today}")
+    if have == today:
+        return DigestCheck(name, "as pinned")
+    return DigestCheck(name, f"it is {today} now, pinned is {have}", bad=True)

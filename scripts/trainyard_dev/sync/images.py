@@ -127,7 +127,7 @@ def published(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name in sorted(theirs.keys() - said.keys()):
         yield f"published has no {name}", "name the file of upstream's that publishes it"
     for name in sorted(said.keys() - theirs.keys()):
-        yield f"published.{name} is not an image of upstream's", "take it out"
+        yield f"published.{name} is not an image of upstream's", "remove it"
     for name in sorted(said.keys() & theirs.keys()):
         digest, tag = str(said[name].get("digest", "")), theirs[name].rpartition(":")[2]
         if not str(said[name].get("by", "")).startswith("https://"):

@@ -52,7 +52,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
                 golang.go("mod", "init", f"{OWN_MODULES}{name}", cwd=tree.root / folder, env=ENV)
             if found != version:
                 for other in _required(tree.root / folder, module, found, version):
-                    tree.leave(file, f"upstream takes {other} from a folder of its own", "look which release that is")
+                    tree.leave(file, f"upstream takes {other} from a folder of its own", "find out which release")
             _filled(tree.root / folder, spec, _packages(spec, raw["tools"].get(spec.get("family"), spec)))
         except TrainyardError as error:
             if not isinstance(error, CommandError):
@@ -132,7 +132,7 @@ def upstream_replacements(module: str, version: str) -> Replacements:
         found = json.loads(golang.go("list", "-m", "-json", f"{module}@{version}", cwd=Path(empty), env=ENV).stdout)
     if "GoMod" not in found:
         hint = "name another version: a proxy may know one by name and not have it"
-        raise TrainyardError(f"{module} {version} can't be had as a module", where="versions.yaml", hint=hint)
+        raise TrainyardError(f"{module} {version} is not available as a module", where="versions.yaml", hint=hint)
     required, replaced = requirements(Path(found["GoMod"]).read_text())
     if module == KUBERNETES:
         # It has folders of samples, too, which it does not require and which are not always available.

@@ -37,8 +37,8 @@ Args:
     env: variables: a text, or {"secret": …, "key": …}.
     mounts: volumes: {"claim": …, "path": …, "readOnly": …}.
     results: folder that the command writes to and the platform keeps; empty where the command writes to {out}.
-    checkpoints: folder that is kept while the job runs, and is there again when a node starts anew.
-    retries: how often a rank may fail and start anew.
+    checkpoints: folder that is kept while the job runs, and is restored when a node restarts.
+    retries: how often a rank may fail and restart.
     deadline: the longest the job may take: 90m, 12h, 2d.
     settings: what {name} in words of the command stands for; kept in the metadata of `model`, too.
     data: what to train on.

@@ -39,7 +39,7 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
     """Writes the files that pin something else than is wanted; what they pin already keeps its hash.
 
     Args:
-        again: ask for every hash anew.
+        again: fetch every hash again.
 
     Returns:
         the files written, and what packages ask for that an image neither holds nor leaves out on purpose.
@@ -112,7 +112,7 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
         return found
 
 
-def _unmet(wanted: packages.Wanted, found: Mapping[str, Release]) -> Iterator[str]:
+def _unmet(wanted: packages.PackagePins, found: Mapping[str, Release]) -> Iterator[str]:
     for name, release in found.items():
         for text in release.requires:
             wish = Requirement(text)

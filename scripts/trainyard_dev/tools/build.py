@@ -254,7 +254,5 @@ def _hint(error: CommandError) -> str:
             "GOPROXY=https://proxy.golang.org,direct and `go clean -modcache`, then run the same command again"
         )
     if any(sign in error.output for sign in NETWORK_SIGNS):
-        return (
-            "the network is out of reach: check `go env GOPROXY`, then run the same command again; what is built stays"
-        )
+        return "the network is out of reach: check `go env GOPROXY`, then run the command again; finished builds stay"
     return "run the same command again for the whole output, or `trainyard doctor`"

@@ -68,7 +68,7 @@ def differences(listed: Sequence[Entry], texts: Mapping[str, bytes], made: Colle
     for one in listed:
         for pattern in one.files:
             if not any(fnmatchcase(file, pattern) for file in texts):
-                yield FILE, f"no tracked file is {pattern}", "take it out"
+                yield FILE, f"no tracked file is {pattern}", "remove it"
     for file, text in texts.items():
         having = [one for one in listed if one.has(file)]
         if len(having) > 1:

@@ -17,7 +17,9 @@ from trainyard_dev.versions import read
 
 @click.command()
 def verify() -> None:
-    """Check that copies of pins and generated files are up to date, and that the tree is within its budget."""
+    """Check pins, generated files and the tree's size. Copies and generated files must be up to date, and the tree
+    within its budget.
+    """
     found, said = differences(ROOT)
     for difference in found:
         click.echo(str(difference))

@@ -34,7 +34,7 @@ ELSEWHERE = ("simulator/draw_fig9-10.py",)
 
 
 def links(text: str) -> list[tuple[str, str]]:
-    """Target and anchor of each link; what stands in code is none."""
+    """Target and anchor of each link; code has none."""
     prose = re.sub(r"`[^`\n]+`", "`code`", text)
     return re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose)
 

@@ -94,9 +94,9 @@ def test_a_person_without_a_fitting_name_is_told_why(person: str, said: str) -> 
         ({"odd": 1}, "settings has the key odd, which nothing reads: use api_url, blocked, cull_every"),
         ({"oidc": {"issuer": "x"}}, "settings.oidc lacks .*client_id"),
         ({"teams": [{"name": "a", "gid": 1}]}, r"settings.teams\[0\] has the key gid, which nothing reads"),
-        ({"teams": ["vision"]}, r"settings.teams\[0\] is no object"),
+        ({"teams": ["vision"]}, r"settings.teams\[0\] is not an object"),
         ({"profiles": [{**ENDLESS, "memory": "1G"}]}, "profile g has memory '1G': write it as 4Gi or 512Mi"),
-        ({"profiles": [ENDLESS]}, "profile g has GPUs and no deadline, and would hold them for ever: set deadline"),
+        ({"profiles": [ENDLESS]}, "profile g has GPUs and no deadline, and would hold them forever: set deadline"),
     ],
 )
 def test_settings_that_do_not_fit(change: dict[str, Any], said: str) -> None:
@@ -164,9 +164,9 @@ def test_the_first_of_each_where_nothing_is_said_and_what_is_said(settings: Sett
     [
         (
             {"team": "speech"},
-            "ada@example.org is no member of team speech, or it has no notebooks: choose one of vision",
+            "ada@example.org is not a member of team speech, or it has no notebooks: choose one of vision",
         ),
-        ({"team": "kube-system"}, "is no member of team kube-system"),
+        ({"team": "kube-system"}, "is not a member of team kube-system"),
         ({"profile": "huge"}, "there is no size huge of notebooks: choose one of small, gpu"),
     ],
 )

@@ -49,8 +49,8 @@ def test_files_come_as_they_were_registered_or_not_at_all(tmp_path: Path, env: d
     [
         ("digits", "no model digits is registered; run a pipeline that registers it"),
         ("digits@0123", "no model digits@0123 is registered"),
-        ("../up", "'../up' is no model's name"),
-        ("", "'' is no model's name"),
+        ("../up", "invalid model name: '../up'"),
+        ("", "invalid model name: ''"),
     ],
 )
 def test_a_model_that_is_not_there(wanted: str, says: str, env: dict[str, str]) -> None:

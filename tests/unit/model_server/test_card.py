@@ -48,7 +48,7 @@ def test_what_a_registry_notes_beside_is_let_alone() -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"name": "Mnist"}, "model.json: name: is 'Mnist'. Write small letters"),
+        ({"name": "Mnist"}, "model.json: name: is 'Mnist'. Write lower-case letters"),
         ({"version": None}, "model.json: version: is missing. Write letters"),
         ({"framework": "caffe"}, "write one of pytorch, tensorflow, sklearn, onnx"),
         ({"file": "../model.onnx"}, "model.json: file: is '../model.onnx'"),
@@ -59,11 +59,11 @@ def test_what_a_registry_notes_beside_is_let_alone() -> None:
         ({"inputs": [{"name": "a", "datatype": "FLOAT", "shape": [1]}]}, "inputs[0].datatype: is 'FLOAT'"),
         ({"inputs": [{"name": "a", "datatype": "FP32", "shape": [0]}]}, "inputs[0].shape: is [0]"),
         ({"inputs": [{"name": "a", "datatype": "FP32", "shape": [True]}]}, "inputs[0].shape: is [True]"),
-        ({"outputs": [{"name": "a", "datatype": "FP32", "shape": [1]}] * 2}, "outputs: have a name twice"),
+        ({"outputs": [{"name": "a", "datatype": "FP32", "shape": [1]}] * 2}, "outputs: has a duplicate name"),
         ({"builder": "net.py:build"}, "builder: is for pytorch, and this is onnx"),
         ({"framework": "pytorch", "builder": "net.py:build"}, "files: lacks net.py, which the builder is in"),
         ({"framework": "pytorch", "builder": "os:system"}, "builder: is 'os:system'"),
-        ({"files": {"model.onnx": {"sha256": "0" * 64}}}, "digest: is another than files has of model.onnx"),
+        ({"files": {"model.onnx": {"sha256": "0" * 64}}}, "digest: differs from that of model.onnx in files"),
         ({"files": {"../net.py": {"sha256": "0" * 64}}}, "files.../net.py: is"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_folders_digest_is_of_names_and_bytes(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_card_says_so(tmp_path: Path) -> None:
-    with pytest.raises(CardError, match=r"there is no model\.json\. register the model"):
+    with pytest.raises(CardError, match=r"no model\.json\. register the model"):
         contract.read(tmp_path)
     (tmp_path / contract.CARD).write_text("{")
     with pytest.raises(CardError, match="can't be read: "):

@@ -19,8 +19,8 @@ def signed(**claims: Any) -> str:
     return f"e30.{base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip('=')}.sig"
 
 
-class Fixed(asking.Asker):
-    """An issuer that has said this; which is asked what stands in `asked`."""
+class Fixed(asking.IssuerClient):
+    """An issuer that has said this; which is asked what `asked` has."""
 
     def __init__(self, *answers: Any) -> None:
         self.__dict__["answers"], self.__dict__["asked"] = list(answers), []

@@ -45,7 +45,7 @@ def test_where_a_name_is(known: Contract, name: str, at: str, uri: str) -> None:
 def test_what_is_no_name(known: Contract, name: str) -> None:
     with pytest.raises(UsageError, match="invalid name of a data set: ") as error:
         places.place(known, "vision", name)
-    assert "a name has letters" in error.value.hint
+    assert "use letters, digits, dots, hyphens" in error.value.hint
 
 
 def test_a_list_covers_what_the_team_may_read(known: Contract) -> None:
@@ -83,13 +83,13 @@ def test_a_folder_whose_name_is_none(tmp_path: Path) -> None:
 
 
 def test_folders_that_can_not_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="there is no such folder or file"):
+    with pytest.raises(UsageError, match="no such file or folder"):
         transfers.scan(tmp_path / "absent")
     with pytest.raises(UsageError, match="the folder holds no files"):
         transfers.scan(tmp_path)
     (tmp_path / "large").write_bytes(b"xx")
     monkeypatch.setattr(transfers, "LARGEST", 1)
-    with pytest.raises(UsageError, match="the most is 0 GiB"):
+    with pytest.raises(UsageError, match="the limit is 0 GiB"):
         transfers.scan(tmp_path)
     monkeypatch.undo()
     (tmp_path / ".trainyardignore").write_text("large\n")

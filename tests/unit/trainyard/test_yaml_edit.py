@@ -84,5 +84,5 @@ def test_a_part_used_twice_can_t_differ() -> None:
 
 
 def test_what_is_no_yaml() -> None:
-    with pytest.raises(UsageError, match="not YAML"):
+    with pytest.raises(UsageError, match="invalid YAML: "):
         edited("a: [", "f.yaml", [{}])

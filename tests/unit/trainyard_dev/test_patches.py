@@ -74,7 +74,7 @@ def test_a_chart_that_changed_stops_it(chart: Path, text: str, times: int) -> No
     assert str(caught.value) == (
         "charts/demo/patches/01-x.patch: the demo chart changed: the lines that it changes in templates/a.yaml "
         f"(upstream's line 1) are there {times} times. "
-        'see whether "It is needed" is still needed, then make the patch anew '
+        'see whether "It is needed" is still needed, then recreate the patch '
         "(charts/README.md)."
     )
 
@@ -98,4 +98,4 @@ def test_a_file_that_is_gone_stops_it(chart: Path) -> None:
 def test_what_is_no_patch(chart: Path, patch: str, line: int, what: str) -> None:
     with pytest.raises(TrainyardError) as caught:
         applied(chart, patch)
-    assert str(caught.value).startswith(f"charts/demo/patches/01-x.patch, line {line}: {what}. make it anew")
+    assert str(caught.value).startswith(f"charts/demo/patches/01-x.patch, line {line}: {what}. recreate it")

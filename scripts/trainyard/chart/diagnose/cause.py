@@ -40,7 +40,7 @@ def probable_cause(collected: Collected) -> str:
         first = f"check {failed[0].get('id')} failed ({objects.shorten(str(failed[0].get('reason', '')), 160)})"
         look = f"look at pod {sick[0]} and at events.txt" if sick else "look at events.txt and the logs of its pods"
     elif sick:
-        first, look = f"pod {sick[0]} is not well", "look at its log and at events.txt"
+        first, look = f"pod {sick[0]} is unhealthy", "look at its log and at events.txt"
     else:
         first, look = (
             "the cluster could not be read in full",

@@ -95,7 +95,7 @@ class _Work:
         """The answer of one command, or None with a note when it failed, hung, or came too late."""
         left = min(ONE, self.deadline - time.monotonic())
         if left <= 0:
-            self.found.problems.append(f"{title}: left out, the time for the diagnosis was up")
+            self.found.problems.append(f"{title}: left out, the diagnosis ran out of time")
             return None
         box: list[str | Exception] = []
 

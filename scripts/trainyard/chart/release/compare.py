@@ -45,7 +45,7 @@ class Change:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Those of the fields that can't be changed. Objects of hooks are made anew, so theirs can."""
+        """Those of the fields that can't be changed. Objects of hooks are created again, so theirs can."""
         fixed = () if self.hook else FIXED.get(self.object.partition(" ")[0], ())
         below = tuple(word for top in fixed for word in (f"{top}.", f"{top}["))
         return tuple(path for path in self.fields if path in fixed or path.startswith(below))

@@ -45,7 +45,7 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Remains:
+class Inventory:
     """All of it, in the order in which a purge removes it."""
 
     teams: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Remains:
         return rows + [f"what lies in {path} of each node" for path in self.folders]
 
 
-def remains(installed: Installed) -> Remains:
+def remains(installed: Installed) -> Inventory:
     """Ask the cluster. Works before and after the release is uninstalled."""
     kubectl, name, space = installed.kubectl, installed.name, installed.namespace
     label = f"{APPLIED_BY}={name}"
@@ -78,7 +78,7 @@ def remains(installed: Installed) -> Remains:
     bound = {item["spec"].get("volumeName") for item in claims}
     outlived = {key for key, item in volumes.items() if _left_over(item, name, {*teams, space})}
     outlived -= {key for key, item in volumes.items() if goes(item, name)}
-    return Remains(
+    return Inventory(
         teams=teams,
         claims=[_claim(item) for item in claims],
         volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],

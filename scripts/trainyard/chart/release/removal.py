@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from trainyard.chart.release import node_folders
 from trainyard.chart.release.installed import Installed
-from trainyard.chart.release.inventory import Claim, Remains, goes, remains
+from trainyard.chart.release.inventory import Claim, Inventory, goes, remains
 from trainyard.components import all_components
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
@@ -99,7 +99,7 @@ def _open_gates(installed: Installed, say: Say) -> None:
             _delete(installed, say, "validatingadmissionpolicybinding", item["metadata"]["name"])
 
 
-def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
+def _stop_jobs(installed: Installed, found: Inventory, say: Say) -> None:
     """Every training job of the cluster: the kinds themselves are about to go."""
     for resource in JOBS:
         if resource not in found.crds:
@@ -123,7 +123,7 @@ def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
                 _delete(installed, say, "job.batch" if job else "pod", name if job else pod["metadata"]["name"], space)
 
 
-def _mark_files(installed: Installed, found: Remains, say: Say) -> None:
+def _mark_files(installed: Installed, found: Inventory, say: Say) -> None:
     """Tell the provisioner to remove the files of its volumes: kept and archived ones would outlive their owner."""
     patch = {"metadata": {"annotations": {ON_DELETE: "delete"}}, "spec": {"persistentVolumeReclaimPolicy": "Delete"}}
     for volume in found.volumes:

@@ -28,7 +28,7 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
 
 
 def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """Workers that torchrun joins and joins anew. Worker 0 is where they meet, and rank 0.
+    """Workers that torchrun joins and joins again. Worker 0 is where they meet, and rank 0.
 
     The scheduler places pods by their number, so that worker 0 comes first. A master would have no number to go by.
     """
@@ -45,7 +45,7 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
             "rdzvBackend": "c10d",
             "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
         },
-        # A pod that was taken away ended by a signal, and is made anew; one that failed by itself ends the job.
+        # A pod that was taken away ended by a signal, and is created again; one that failed by itself ends the job.
         kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "ExitCode"}},
     }
 

@@ -56,7 +56,7 @@ def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
         found[name] = _typed(pipeline, declared, value) if declared else str(value)
     if missing := [one for one in inputs.needed if one not in found]:
         example = "s3://bucket/key" if missing[0] in inputs.artifacts else "VALUE"
-        hint = f"give it with --param {missing[0]}={example}"
+        hint = f"pass --param {missing[0]}={example}"
         raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, hint=hint)
     return found
 
@@ -69,10 +69,10 @@ def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
     if isinstance(found, float) and kinds == (int,) and found.is_integer():
         found = int(found)
     if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
-        raise UsageError(f"{declared.name} is {found!r}, it takes {title}", where=pipeline.file)
+        raise UsageError(f"--param {declared.name}: expected {title}, got {found!r}", where=pipeline.file)
     if declared.literals and found not in declared.literals:
         words = ", ".join(str(one) for one in declared.literals)
-        raise UsageError(f"{declared.name} is {found!r}, it takes one of {words}", where=pipeline.file)
+        raise UsageError(f"--param {declared.name}: expected one of {words}, got {found!r}", where=pipeline.file)
     return found
 
 

@@ -200,7 +200,8 @@ class Builder:
             raw = None
         if not isinstance(raw, list):
             raise UsageError(
-                f"the items of the loop {at[-1]} are no JSON list", where=self._where(*at, "parameterIterator", "items")
+                f"the items of the loop {at[-1]} are not a JSON list",
+                where=self._where(*at, "parameterIterator", "items"),
             )
         return m.Loop(it.get("itemInput", ""), raw=raw, limit=limit)
 

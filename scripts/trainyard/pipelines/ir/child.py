@@ -95,7 +95,7 @@ def load(path: str) -> ModuleType:
         if os.path.exists(os.path.join(path, "__init__.py")):
             return importlib.import_module(file)
         if not os.path.exists(os.path.join(path, "pipeline.py")):
-            raise AuthorError("the folder is no Python package and holds no pipeline.py", "give the pipeline's file")
+            raise AuthorError("the folder is not a Python package and has no pipeline.py", "give the pipeline's file")
         folder, file, path = path, "pipeline.py", os.path.join(path, "pipeline.py")
     sys.path.insert(0, folder)
     name = os.path.splitext(file)[0]
@@ -124,13 +124,13 @@ def choose(module: ModuleType, name: str) -> Any:
             if name in (key, value.name, value.component_spec.name):
                 return value
         known = ", ".join(sorted(pipelines or components)) or "none"
-        raise AuthorError(f"there is no pipeline {name} in this file", f"it has: {known}")
+        raise AuthorError(f"no pipeline {name} in this file", f"it has: {known}")
     found = {id(value): (key, value) for key, value in (pipelines or components).items()}
     inner = {name for value in pipelines.values() for name in value.component_spec.implementation.graph.components}
     outer = {at: one for at, one in found.items() if f"comp-{one[1].name}" not in inner}
     found = outer if len(outer) == 1 else found
     if not found:
-        raise AuthorError("there is no pipeline in this file", "decorate a function with @dsl.pipeline")
+        raise AuthorError("no pipeline in this file", "decorate a function with @dsl.pipeline")
     if len(found) > 1:
         names = ", ".join(sorted(key for key, _ in found.values()))
         kind = "pipelines" if pipelines else "components and no pipeline"

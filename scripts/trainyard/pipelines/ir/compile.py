@@ -27,7 +27,7 @@ def pipeline(path: Path, name: str | None = None) -> Pipeline:
         UsageError: nothing to find, several without a name, or the file's own error, with its line.
     """
     if not path.exists():
-        raise UsageError("there is no such file", where=str(path), hint="give the path of a pipeline")
+        raise UsageError("no such file", where=str(path), hint="pass the path of a pipeline")
     if path.is_dir() or path.suffix == ".py":
         return _python(path, name)
     return load.file(path)

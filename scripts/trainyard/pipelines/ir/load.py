@@ -55,7 +55,7 @@ def text(content: str, file: str) -> Pipeline:
         else:
             raise UsageError("a second pipeline in one file", where=f"{file}:{document.line()}", hint=_HINT)
     if main is None:
-        raise UsageError("there is no pipeline in this file", where=file, hint=_HINT)
+        raise UsageError("no pipeline in this file", where=file, hint=_HINT)
     document, prefix, data = main
     checked_spec = proto.spec(document, prefix, data, file)
     platform: dict[str, Any] = {}
@@ -76,9 +76,9 @@ def _refuse_others(document: Document, file: str) -> None:
     if "root" in data or "pipelineInfo" in data or "schemaVersion" in data:
         return
     if "apiVersion" in data and "kind" in data:
-        what = f"this is a {data['kind']}, no compiled pipeline"
+        what = f"this is a {data['kind']}, not a compiled pipeline"
     elif "implementation" in data:
-        what = "this is a component in the format of kfp 1, no pipeline"
+        what = "this is a component in the format of kfp 1, not a pipeline"
     else:
         what = "not a compiled pipeline: pipelineInfo, root and components are missing"
     raise UsageError(what, where=f"{file}:{document.line()}", hint=_HINT)

@@ -11,7 +11,7 @@ from trainyard.errors import TrainyardError
 from trainyard.pipelines.ir.model import Pipeline, Task
 from trainyard.pipelines.lint.training import Where, value_of
 from trainyard.pipelines.steps.run import Run
-from trainyard.pipelines.steps.wish import Wish, filled, whole
+from trainyard.pipelines.steps.wish import ObjectRequest, filled, whole
 from trainyard.policy.lint import objects, resources, rights
 from trainyard.policy.lint.report import LATER, Report, Site
 
@@ -51,7 +51,9 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
     }
     given = {name: "" if "{{" in text else text for name, text in texts.items()}
     try:
-        wish = Wish.of({**given, "manifest": wanted, "keep": known.get("keep")}, _run(wanted, task, report.site))
+        wish = ObjectRequest.of(
+            {**given, "manifest": wanted, "keep": known.get("keep")}, _run(wanted, task, report.site)
+        )
     except TrainyardError as error:
         unnamed = "timeout" if "duration" in error.what else "manifest"
         at = next((name for name in ARGUMENTS if name in error.what), unnamed)

@@ -42,7 +42,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Said:
+class Issue:
     """A finding; `names` are the task and component that a Python file is searched for."""
 
     code: str
@@ -54,12 +54,12 @@ class Said:
     names: tuple[str, ...] = ()
 
 
-Rule = Callable[[Pipeline], Iterator[Said]]
+Rule = Callable[[Pipeline], Iterator[Issue]]
 
 
-def _of(task: Task, code: str, what: str, hint: str, field: str, line: int | None = None) -> Said:
+def _of(task: Task, code: str, what: str, hint: str, field: str, line: int | None = None) -> Issue:
     """A finding about a task; it stands where the task does, or in another line."""
-    return Said(code, task.line if line is None else line, what, hint, task.name, field, (task.name,))
+    return Issue(code, task.line if line is None else line, what, hint, task.name, field, (task.name,))
 
 
 def _dags(pipeline: Pipeline) -> Iterator[tuple[Component, Dag]]:
@@ -79,41 +79,41 @@ def _known(names: Any) -> str:
     return ", ".join(sorted(names)) or NOTHING
 
 
-def references(pipeline: Pipeline) -> Iterator[Said]:
+def references(pipeline: Pipeline) -> Iterator[Issue]:
     """Components and executors that are not there, and those that nobody uses."""
     used = {task.component for _, _, task in _tasks(pipeline)}
     for _, _, task in _tasks(pipeline):
         if pipeline.component(task) is None:
-            what = f"task {task.name} runs the component {task.component or '(none)'}, which is not there"
+            what = f"task {task.name} runs the component {task.component or '(none)'}, which does not exist"
             yield _of(task, "TY201", what, f"components: {_known(pipeline.components)}", "componentRef")
     for name, component in pipeline.components.items():
         if component.dag is None and component.executor is None:
             label = component.executor_label
-            runs = f"has the executor {label}, which is not there" if label else "runs nothing"
+            runs = f"has the executor {label}, which does not exist" if label else "runs nothing"
             hint = f"executors: {_known(pipeline.executors)}"
-            yield Said("TY202", component.line, f"component {name} {runs}", hint, "", "executorLabel", (name,))
+            yield Issue("TY202", component.line, f"component {name} {runs}", hint, "", "executorLabel", (name,))
         if name not in used and used <= pipeline.components.keys():
-            yield Said("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
+            yield Issue("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
 
 
-def order(pipeline: Pipeline) -> Iterator[Said]:
+def order(pipeline: Pipeline) -> Iterator[Issue]:
     """Tasks to wait for that are not there, and circles."""
     for _, dag in _dags(pipeline):
         edges: dict[str, set[str]] = {}
         for task in dag.tasks.values():
             for other in task.depends:
                 if other not in dag.tasks:
-                    what = f"task {task.name} waits for {other}, which is not there"
+                    what = f"task {task.name} waits for {other}, which does not exist"
                     hint = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
                     yield _of(task, "TY203", what, hint, "dependentTasks")
             edges[task.name] = set(task.needs) & dag.tasks.keys()
         if circle := graph.circle(edges):
             first = dag.tasks[circle[0]]
             what = f"tasks wait for each other: {' → '.join(circle)}"
-            yield Said("TY208", first.line, what, "remove one of these dependencies", first.name, names=(first.name,))
+            yield Issue("TY208", first.line, what, "remove one of these dependencies", first.name, names=(first.name,))
 
 
-def arguments(pipeline: Pipeline) -> Iterator[Said]:
+def arguments(pipeline: Pipeline) -> Iterator[Issue]:
     """Arguments: where they come from, whether the component takes them, whether types fit, and what is missing."""
     for owner, dag, task in _tasks(pipeline):
         component = pipeline.component(task)
@@ -139,7 +139,7 @@ def arguments(pipeline: Pipeline) -> Iterator[Said]:
             yield from _missing(task, component)
 
 
-def _missing(task: Task, component: Component) -> Iterator[Said]:
+def _missing(task: Task, component: Component) -> Iterator[Issue]:
     from_loop = {task.loop.item} if task.loop else set()
     for name in component.inputs.needed:
         if name not in task.parameters and name not in task.artifacts and name not in from_loop:
@@ -152,7 +152,7 @@ def _missing(task: Task, component: Component) -> Iterator[Said]:
 
 def _source(
     pipeline: Pipeline, owner: Component, dag: Dag, task: Task, name: str, source: Source, kind: str
-) -> tuple[Parameter | Artifact | None, Said | None]:
+) -> tuple[Parameter | Artifact | None, Issue | None]:
     """What an argument is made from, or what is wrong with that."""
     if isinstance(source, FromInput):
         has = owner.inputs.parameters if kind == "parameter" else owner.inputs.artifacts
@@ -164,7 +164,7 @@ def _source(
     if isinstance(source, FinalStatus):
         if source.task in dag.tasks:
             return None, None
-        what = f"argument {name} of task {task.name} is the end of {source.task}, which is not there"
+        what = f"argument {name} of task {task.name} is the end of {source.task}, which does not exist"
         return None, _of(task, "TY204", what, f"tasks: {_known(dag.tasks)}", name, source.line)
     if isinstance(source, FromTask):
         made, reason, hint = _made(pipeline, dag, source, kind)
@@ -178,13 +178,13 @@ def _source(
 def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[Any, str, str]:
     """An output of a task: (it, "", ""), or (None, what is wrong, hint)."""
     if source.task not in dag.tasks:
-        return None, f"task {source.task}, which is not there", f"tasks: {_known(dag.tasks)}"
+        return None, f"task {source.task}, which does not exist", f"tasks: {_known(dag.tasks)}"
     component = pipeline.component(dag.tasks[source.task])
     if component is None:
         return None, "", ""  # reported where that task stands
     has = component.outputs.parameters if kind == "parameter" else component.outputs.artifacts
     if source.key not in has:
-        return None, f"output {source.key} of {source.task}, which is not there", f"its outputs: {_known(has)}"
+        return None, f"output {source.key} of {source.task}, which does not exist", f"its outputs: {_known(has)}"
     return has[source.key], "", ""
 
 
@@ -224,7 +224,7 @@ def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artif
     return ""
 
 
-def outputs(pipeline: Pipeline) -> Iterator[Said]:
+def outputs(pipeline: Pipeline) -> Iterator[Issue]:
     """Outputs of the pipeline and of its parts that nobody makes."""
     for owner, dag in _dags(pipeline):
         for kind, given in (("parameter", dag.parameters), ("artifact", dag.artifacts)):
@@ -234,10 +234,10 @@ def outputs(pipeline: Pipeline) -> Iterator[Said]:
                     if reason:
                         around = "the pipeline" if owner is pipeline.root else owner.name
                         what = f"output {output.name} of {around} comes from {reason}"
-                        yield Said("TY211", place.line or output.line, what, hint, "", output.name, (owner.name,))
+                        yield Issue("TY211", place.line or output.line, what, hint, "", output.name, (owner.name,))
 
 
-def conditions(pipeline: Pipeline) -> Iterator[Said]:
+def conditions(pipeline: Pipeline) -> Iterator[Issue]:
     """Conditions on inputs that the task is not given."""
     for _, _, task in _tasks(pipeline):
         given = {*task.parameters, *task.artifacts} | ({task.loop.item} if task.loop else set())
@@ -247,16 +247,16 @@ def conditions(pipeline: Pipeline) -> Iterator[Said]:
                 yield _of(task, "TY212", what, f"it has: {_known(given)}", "triggerPolicy.condition")
 
 
-def values(pipeline: Pipeline) -> Iterator[Said]:
+def values(pipeline: Pipeline) -> Iterator[Issue]:
     """Values that no environment takes."""
     for _, _, task in _tasks(pipeline):
         for name, source in task.parameters.items():
             if isinstance(source, Constant) and (size := len(json.dumps(source.value, default=str))) > LARGEST:
                 what = f"argument {name} of task {task.name} has {size // 1024} KiB, a step takes {LARGEST // 1024}"
-                yield _of(task, "TY213", what, "hand it over as an artifact", name, source.line)
+                yield _of(task, "TY213", what, "pass it as an artifact", name, source.line)
 
 
-def names(pipeline: Pipeline) -> Iterator[Said]:
+def names(pipeline: Pipeline) -> Iterator[Issue]:
     """Names that YAML 1.1 takes for something else."""
     for component in (pipeline.root, *pipeline.components.values()):
         place = "pipeline" if component is pipeline.root else component.name
@@ -265,7 +265,7 @@ def names(pipeline: Pipeline) -> Iterator[Said]:
             for one in declared:
                 if one.name.lower() in YAML_WORDS:
                     what = f"{kind} {one.name} of {place} has a name that YAML 1.1 takes for a truth value or nothing"
-                    yield Said("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))
+                    yield Issue("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))
 
 
 RULES: tuple[Rule, ...] = (references, order, arguments, outputs, conditions, values, names)

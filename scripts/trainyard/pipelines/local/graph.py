@@ -87,7 +87,7 @@ class Graph:
                 return Ended(SKIPPED)
         component = self._pipeline.component(task)
         if component is None:
-            what = f"task {task.name} names the component {task.component}, which isn't there"
+            what = f"task {task.name} names the component {task.component}, which does not exist"
             raise UsageError(what, where=self._pipeline.where(task.line))
         values = self._values(task, component, inputs, done)
         if task.condition and not self._holds(task, values):

@@ -39,7 +39,7 @@ def refuse(pipeline: Pipeline) -> None:
     for executor in pipeline.executors.values():
         if executor.kind not in ("container", "importer"):
             what = f"{_name(executor)} is of the kind {executor.kind}, which runs on Vertex AI only"
-            raise UsageError(what, where=pipeline.where(executor.line), hint="take it out, or put a component there")
+            raise UsageError(what, where=pipeline.where(executor.line), hint="remove it, or put a component there")
 
 
 def not_honoured(pipeline: Pipeline) -> list[str]:
@@ -73,7 +73,7 @@ def _of(executor: Executor) -> Iterator[str]:
     if resources.get("accelerator"):
         yield "GPUs"
     if any(key for key in resources if key != "accelerator"):
-        yield "amounts of CPU and memory"
+        yield "CPU and memory requests"
 
 
 def _secret(entry: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def complete(spec: Object, settings: Settings) -> None:
 
 
 def name_inline(spec: Object) -> None:
-    """Templates that stand in a task get a name, where that changes nothing: admission doesn't take them there."""
+    """Templates inside a task get a name, where that changes nothing: admission doesn't take them there."""
     templates = spec.get("templates") or []
     known = {one.get("name") for one in _objects(templates)}
     for template in _objects(templates):  # it grows, and what comes new is looked at, too

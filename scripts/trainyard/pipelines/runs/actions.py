@@ -45,7 +45,7 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
         run([programs.find("argo"), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
     except CommandError as error:
         reason = re.sub(r"^.*?msg=|^rpc error: code = \S+ desc = ", "", error.output.strip().splitlines()[-1])
-        raise TrainyardError(f"run {name} can't be tried again: {reason}") from None
+        raise TrainyardError(f"run {name} can't be retried: {reason}") from None
 
 
 def delete(kube: Kube, name: str) -> bool:

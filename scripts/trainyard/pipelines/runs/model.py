@@ -173,5 +173,5 @@ class Run:
             return found[0]
         names = some((step.name for step in found or self.steps), SHOWN)
         if found:
-            raise TrainyardError(f"run {self.name} has several steps {name}: {names}", hint="give the whole name")
+            raise TrainyardError(f"run {self.name} has several steps {name}: {names}", hint="use the full name")
         raise TrainyardError(f"run {self.name} has no step {name}; it has: {names or 'none yet'}")

@@ -98,7 +98,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
     if state == "running" and last.get("phase") == "Pending":
         state = "pending"
     elif state == "running" and last.get("phase") in ("Failed", "Error"):
-        message = f"to be tried again: {EXIT_CODE.sub('', message)}"
+        message = f"to be retried: {EXIT_CODE.sub('', message)}"
     elif _hit(last):
         state, tries, message = "cached", [], ""
     elif state == "done":

@@ -73,7 +73,7 @@ class Observer:
             self._priorities = gangs.priorities(self.kube)
         return self.snapshot(run, jobs.around(self.kube, self._priorities))
 
-    def snapshot(self, run: model.Run, around: jobs.Around) -> RunSnapshot:
+    def snapshot(self, run: model.Run, around: jobs.NamespaceSnapshot) -> RunSnapshot:
         """A run that has not ended, in what was seen of its namespace."""
         at, pods, events, groups = now(), around.pods, around.events, around.groups
         self._lengths.clear()
@@ -97,7 +97,7 @@ class Observer:
         names = {node: by_node[node]["metadata"]["name"] for node in own}
         return RunSnapshot(run, at, places, notes, names, tuple(self._jobs(run, around, at)))
 
-    def _jobs(self, run: model.Run, around: jobs.Around, at: datetime) -> Iterable[str]:
+    def _jobs(self, run: model.Run, around: jobs.NamespaceSnapshot, at: datetime) -> Iterable[str]:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""
         for group in around.groups:
             owner = gangs.owner(group)
@@ -124,7 +124,7 @@ class Observer:
             self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
         return self._runs_of_jobs[owner["uid"]] == run.name
 
-    def _waiting(self, group: Object | None, around: jobs.Around) -> str:
+    def _waiting(self, group: Object | None, around: jobs.NamespaceSnapshot) -> str:
         """Its place among those that wait in its queue, and what the scheduler says."""
         if group is None:
             return "waiting for a place"
@@ -152,7 +152,7 @@ def fetch(kube: Kube, name: str) -> Object:
     found = kube.find(kube.path(model.VERSION, model.RESOURCE, name))
     if found is None:
         raise KubeError(
-            f"there is no run {name} in {kube.namespace}",
+            f"no run {name} in {kube.namespace}",
             status=404,
             hint="`trainyard runs list` shows those there are",
         )

@@ -55,7 +55,7 @@ def connect() -> Api:
     try:
         return Api()
     except OSError as error:
-        what = f"this step has no way to the API server ({error.strerror or error})"
+        what = f"this step can't reach the API server ({error.strerror or error})"
         raise TrainyardError(what, hint="run it with the account of pipelines") from None
 
 

@@ -50,12 +50,12 @@ def create(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str]:
 
     On one machine there is nothing to make it: what can be checked is, and the value is empty.
     """
-    from trainyard.pipelines.steps.wish import Wish
+    from trainyard.pipelines.steps.wish import ObjectRequest
 
     of = Run.of(env)
-    wish = Wish.of(given, of)
+    wish = ObjectRequest.of(given, of)
     if of.local:
-        print(f"not honoured here: {wish.title} is not made", flush=True)
+        print(f"ignored locally: {wish.title} is not made", flush=True)
         return wish.manifest["metadata"]["name"], ""
     from trainyard.pipelines.steps import cluster, objects
     from trainyard.pipelines.steps.jobs import Jobs
@@ -70,7 +70,7 @@ def _numbers(file: Path) -> dict[str, float]:
     try:
         found = json.loads(file.read_text())
     except ValueError:
-        raise TrainyardError(f"the job's {METRICS} is no JSON", hint="write an object of names and numbers") from None
+        raise TrainyardError(f"the job's {METRICS} is not JSON", hint="write an object of names and numbers") from None
     if not isinstance(found, dict):
         raise TrainyardError(f"the job's {METRICS} is not an object", hint="write an object of names and numbers")
     return {key: value for key, value in found.items() if isinstance(value, (int, float)) and value == value}

@@ -51,7 +51,7 @@ class Jobs:
                 if error.status not in PASSING or (error.status == 409 and method in ("POST", "PATCH")):
                     raise
                 if self.clock() + wait > end:
-                    what = f"the API server stayed away for {PATIENCE_S:.0f} s: {error.message}"
+                    what = f"the API server was unavailable for {PATIENCE_S:.0f} s: {error.message}"
                     raise TrainyardError(what, hint="retry the run; the job is adopted as it then stands") from None
                 if not announced and wait > 1:
                     print(f"the API server does not answer ({error.message}); asking again", flush=True)
@@ -69,7 +69,7 @@ class Jobs:
             raise _refused(manifest, "can't be read", error) from None
 
     def adopt(self, manifest: Object) -> Object:
-        """Creates the job, or takes what an earlier attempt left, running or finished. A failed one is made anew.
+        """Creates the job, or takes what an earlier attempt left, running or finished. A failed one is created again.
 
         Raises:
             TrainyardError: it is refused, or another run has a job of this name.
@@ -79,12 +79,12 @@ class Jobs:
             found = self.find(manifest)
             if found is not None:
                 if _owner(found) != _owner(manifest):
-                    raise TrainyardError(f"{name} is there already and belongs to another run", hint="delete it")
+                    raise TrainyardError(f"{name} already exists and belongs to another run", hint="delete it")
                 phase, _ = outcome(found)
                 if found["metadata"].get("deletionTimestamp"):
                     self._wait_gone(manifest)
                 elif phase in OVER:
-                    print(f"{name} of an earlier attempt {OVER[phase]}: it is made anew", flush=True)
+                    print(f"{name} of an earlier attempt {OVER[phase]}: it is created again", flush=True)
                     self.delete(manifest)
                     self._wait_gone(manifest)
                 else:
@@ -135,7 +135,7 @@ class Jobs:
         end = self.clock() + GONE_S
         while self.find(manifest) is not None:
             if self.clock() > end:
-                what = f"{manifest['metadata']['name']} of an earlier attempt did not go within {GONE_S:.0f} s"
+                what = f"{manifest['metadata']['name']} of an earlier attempt was not deleted within {GONE_S:.0f} s"
                 raise TrainyardError(what, hint="look at its pods: a finalizer or a node may hold them")
             self.sleep(1.0)
 

@@ -92,7 +92,7 @@ def serve(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = 
     of = Run.of(env)
     name, wanted = str(given["name"]), str(given["version"])
     if of.local:
-        print(f"not honoured here: {name}@{wanted} is not served", flush=True)
+        print(f"ignored locally: {name}@{wanted} is not served", flush=True)
         return wanted
     jobs = jobs or Jobs(cluster.connect(), of.namespace)
     contract = cluster.contract(jobs, env)
@@ -126,7 +126,7 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
         before = versions.of_template(found["spec"]["template"])
         if before is None:
             raise TrainyardError(
-                f"{rollout.name_of(name)} is not a server that trainyard made", hint="serve the model anew"
+                f"{rollout.name_of(name)} is not a server that trainyard made", hint="serve the model again"
             )
         if before.version == to.version and before.digest == to.digest:
             return before
@@ -189,13 +189,13 @@ def _path(jobs: Jobs, name: str) -> str:
 def _patiently(of: Run, env: Mapping[str, str], work: Any) -> Card:
     """Works on the team's models; waits while the store is away."""
     if folder := env.get("TRAINYARD_BUCKETS"):
-        found: Card = work(shelf.Shelf(shelf.Folder(Path(folder)), of.team, of.bucket))
+        found: Card = work(shelf.ModelRegistry(shelf.Folder(Path(folder)), of.team, of.bucket))
         return found
     from trainyard_agent.store import connect
 
     def go() -> Card:
         client = connect.client(connect.access(env=env))
-        made: Card = work(shelf.Shelf(shelf.Direct(client), of.team, of.bucket))
+        made: Card = work(shelf.ModelRegistry(shelf.EnvironmentStore(client), of.team, of.bucket))
         return made
 
     return results.patiently(go, f"s3://{of.bucket}/{of.team}/models")

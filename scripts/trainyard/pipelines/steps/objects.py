@@ -12,7 +12,7 @@ from trainyard.kinds.status import FAILED, SUCCEEDED
 from trainyard.observe import refusals
 from trainyard.pipelines.steps import conditions, stopping
 from trainyard.pipelines.steps.jobs import Jobs
-from trainyard.pipelines.steps.wish import CONTENT, Wish
+from trainyard.pipelines.steps.wish import CONTENT, ObjectRequest
 from trainyard_agent.api import ApiError
 
 Object = dict[str, Any]
@@ -21,7 +21,7 @@ AGAIN_S = 600.0  # what it waits for is said again after this long
 RIGHTS = "steps run as the team's account for pipelines; global.contract.pipelines.objects gives it further kinds"
 
 
-def run(wish: Wish, jobs: Jobs) -> str:
+def run(wish: ObjectRequest, jobs: Jobs) -> str:
     """Makes the object and waits; returns the value that the step hands on, as a text.
 
     Raises:
@@ -64,13 +64,13 @@ def path_of(manifest: Mapping[str, Any], jobs: Jobs) -> str:
 class Follow:
     """One object from its creation to its end."""
 
-    def __init__(self, wish: Wish, jobs: Jobs, place: str, known: bool) -> None:
+    def __init__(self, wish: ObjectRequest, jobs: Jobs, place: str, known: bool) -> None:
         self._wish, self._jobs, self._place, self._known = wish, jobs, place, known
         self._own = f"{place}/{wish.manifest['metadata']['name']}"
         self._said, self._said_at = "", 0.0
 
     def adopt(self) -> Object:
-        """Makes it, or takes over what an earlier attempt of the same step made; one that failed is made anew."""
+        """Makes it, or takes over what an earlier attempt of the same step made; one that failed is created again."""
         while True:
             found = self._find()
             if found is not None:
@@ -78,7 +78,7 @@ class Follow:
                 if self._wish.ended(found, self._known)[0] != FAILED and not found["metadata"].get("deletionTimestamp"):
                     print(f"{self._wish.title} of an earlier attempt is there: adopted", flush=True)
                     return found
-                print(f"{self._wish.title} of an earlier attempt failed: it is made anew", flush=True)
+                print(f"{self._wish.title} of an earlier attempt failed: it is created again", flush=True)
                 self.take_away()
                 self._gone()
             try:
@@ -100,14 +100,14 @@ class Follow:
                 raise TrainyardError(f"{self._wish.title} was deleted while it was waited for")
             phase, why = self._wish.ended(found, self._known)
             if phase == SUCCEEDED:
-                print(f"{self._wish.title} is as wanted", flush=True)
+                print(f"{self._wish.title} meets its condition", flush=True)
                 return found
             if phase == FAILED:
                 raise TrainyardError(f"{self._wish.title} failed: {why}")
             warnings = self._jobs.warnings(self._wish.manifest, uid)
             if refused := refusals.refusal(warnings):
                 self.take_away()
-                raise TrainyardError(f"{self._wish.title} gets nowhere: {refused}")
+                raise TrainyardError(f"{self._wish.title} makes no progress: {refused}")
             waits = "; ".join(filter(None, (self._wish.waiting(found), refusals.blocker(warnings))))
             took = self._jobs.clock() - began
             if took > self._wish.timeout:
@@ -126,10 +126,10 @@ class Follow:
         meta, wanted = found["metadata"], self._wish.manifest["metadata"]
         owners = [[one.get("uid") for one in of.get("ownerReferences") or []] for of in (meta, wanted)]
         if owners[0] != owners[1]:
-            what = f"{self._wish.title} is there already and is not this run's"
+            what = f"{self._wish.title} already exists and belongs to another run"
             raise TrainyardError(what, hint="delete it, or leave out metadata.name: the step then finds one")
         if (meta.get("annotations") or {}).get(CONTENT) != wanted["annotations"][CONTENT]:
-            what = f"{self._wish.title} is there already with other content"
+            what = f"{self._wish.title} already exists with other content"
             raise TrainyardError(what, hint="leave out metadata.name: each content then has a name of its own")
 
     def _find(self) -> Object | None:
@@ -144,7 +144,7 @@ class Follow:
         end = self._jobs.clock() + 180
         while self._find() is not None:
             if self._jobs.clock() > end:
-                raise TrainyardError(f"{self._wish.title} of an earlier attempt does not go", hint="see its finalizers")
+                raise TrainyardError(f"{self._wish.title} of an earlier attempt stays", hint="see its finalizers")
             self._jobs.sleep(QUICK_S)
 
     def _say(self, text: str) -> None:

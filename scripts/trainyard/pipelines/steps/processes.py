@@ -32,7 +32,7 @@ class Ended:
     @property
     def reason(self) -> str:
         """The exception without its frames, or the last lines."""
-        return reason(self.lines) or f"it ended with code {self.code} and said nothing"
+        return reason(self.lines) or f"it ended with code {self.code} and printed nothing"
 
 
 class Processes:

@@ -32,7 +32,7 @@ def run(request: Request, env: Mapping[str, str]) -> None:
     home = Path.cwd() / "ranks"
     home.mkdir(exist_ok=True)
     for what in _not_honoured(spec):
-        print(f"not honoured here: {what}", flush=True)
+        print(f"ignored locally: {what}", flush=True)
     print(f"{spec.name}: {len(roles)} ranks on this machine: {shlex.join(spec.command)}", flush=True)
     processes, ended = Processes(), dict[str, tuple[float, Ended]]()
 
@@ -89,10 +89,10 @@ def _roles(spec: JobSpec) -> dict[str, dict[str, str]]:
         return _tensorflow(spec)
     size = spec.nodes * (spec.processes or 1)  # GPUs ask for ranks only where there are GPUs
     if size > MOST:
-        what = f"the job has {size} ranks, and {MOST} are the most on this machine"
-        raise TrainyardError(what, hint="run it here with fewer nodes: add --param …")
+        what = f"the job has {size} ranks, at most {MOST} run on this machine"
+        raise TrainyardError(what, hint="lower the number of nodes, for example with --param nodes=2")
     if spec.framework == MPI and size > 1:
-        print("no mpirun is used here: every rank runs by itself", flush=True)
+        print("without mpirun here, every rank runs by itself", flush=True)
     port = str(_free_port())
     names = ["master-0", *(f"worker-{at}" for at in range(size - 1))]
     variables = {**registry.RENDEZVOUS, **registry.of_framework(spec.framework).environment, "LOCAL_RANK": "{rank}"}
@@ -140,7 +140,7 @@ def _not_honoured(spec: JobSpec) -> list[str]:
     found = [f"volume {mount.claim} at {mount.path}" for mount in spec.mounts]
     found += [f"secret {value['secret']} as {name}" for name, value in spec.env.items() if not isinstance(value, str)]
     if spec.gpus:
-        found.append(f"{spec.gpus} GPUs a node")
+        found.append(f"GPUs ({spec.gpus} per node requested)")
     if spec.pool:
         found.append(f"pool {spec.pool}")
     if spec.retries:

@@ -69,7 +69,7 @@ class Request:
         """A word with {data}, {out}, {checkpoints}, {job} and the names of `settings` replaced."""
         bucket = f"s3://{self.run.bucket}"
         if "{data}" in text and not self.data:
-            what = "the command asks for {data}, and the step has no `data`"
+            what = "the command uses {data}, and the step has no `data`"
             raise TrainyardError(what, hint="pass data=…, an artifact of an earlier step")
         settings = self.given.get("settings") or {}
         places = {

@@ -68,7 +68,7 @@ def patiently(action: Callable[[], T], what: str, sleep: Callable[[float], None]
                     f"the store refuses ({code})", where=what, hint="ask the platform's engineers"
                 ) from None
             if time.monotonic() + wait > end:
-                raise TrainyardError(f"the store stayed away for {PATIENCE_S:.0f} s ({code})", where=what) from None
+                raise TrainyardError(f"the store was unavailable for {PATIENCE_S:.0f} s ({code})", where=what) from None
             print(f"{what}: the store does not answer ({code}); again in {wait:.0f} s", flush=True)
             sleep(wait)
             wait = min(wait * 2, LONGEST_WAIT_S)

@@ -39,9 +39,9 @@ def stop(jobs: Jobs, title: str, take_away: Callable[[], None]) -> NoReturn:
     """Takes what was made along, unless only this pod has to go; ends the process with code 143."""
     with contextlib.suppress(OSError):  # nobody may be listening any longer
         if evicted(jobs, socket.gethostname()):
-            print(f"this pod is taken away: {title} goes on, the next attempt adopts it", flush=True)
+            print(f"this pod is being removed: {title} continues, and the next attempt adopts it", flush=True)
             os._exit(CODE)
-        print(f"the step is stopped: {title} goes with it", flush=True)
+        print(f"the step is being stopped, and {title} with it", flush=True)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(TrainyardError):
         take_away()
     os._exit(CODE)

@@ -83,7 +83,7 @@ class Watch:
             self._said, self._said_at = text, now
 
     def _take_away(self) -> None:
-        """Its controller would try for ever."""
+        """Its controller would try forever."""
         self._jobs.delete(self._manifest)
 
     def _failed(self, message: str, found: list[Object]) -> TrainyardError:

@@ -23,7 +23,7 @@ HINT = "give one object, with apiVersion, kind and metadata"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ObjectRequest:
     """What is made, and what is waited for: `success` and `failure` empty and no job means that nothing is."""
 
     manifest: Object
@@ -33,7 +33,7 @@ class Wish:
     output: str = ""  # path of the value that the step hands on
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], run: Run) -> Wish:
+    def of(cls, given: Mapping[str, Any], run: Run) -> ObjectRequest:
         """From a component's arguments. Raises TrainyardError for what can't be made or read."""
         return cls(
             manifest=_manifest(given, run),
@@ -122,4 +122,4 @@ def _read(name: str, setting: Any) -> Any:
     try:
         return json.loads(setting) if isinstance(setting, str) else setting
     except ValueError:
-        raise TrainyardError(f"settings: {name} is {setting!r}, which is no JSON", hint=f"write {{{name}}}") from None
+        raise TrainyardError(f"settings: invalid JSON in {name}: {setting!r}", hint=f"write {{{name}}}") from None

@@ -1,4 +1,4 @@
-"""Sends a pipeline to a site's own Kubeflow Pipelines, as it was compiled; nothing of it is translated."""
+"""Sends a pipeline to a site's own Kubeflow Pipelines, as it was compiled, without translation."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _answers(where: str) -> Iterator[None]:
             yield
     except ApiException as error:
         hint = "give a valid --token" if error.status in (401, 403) else ""
-        raise TrainyardError(f"KFP refused: {_said(error)}", where=where, hint=hint) from None
+        raise TrainyardError(f"KFP refused: {_message(error)}", where=where, hint=hint) from None
     except (urllib3.exceptions.HTTPError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         text = str(reason).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
@@ -116,7 +116,7 @@ def _answers(where: str) -> Iterator[None]:
         raise TrainyardError(f"KFP's client refused: {' '.join(str(error).split())}", where=where) from None
 
 
-def _said(error: Any) -> str:
+def _message(error: Any) -> str:
     try:
         answer = json.loads(error.body)
         return str(answer.get("error_details") or answer.get("message") or answer.get("error") or error.reason)

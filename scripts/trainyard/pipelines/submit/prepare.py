@@ -96,7 +96,7 @@ def _site(contract: Contract, settings: Settings) -> Site:
     return lint.site(contract, settings.team.name if settings.team.name in contract.teams else "")
 
 
-def _well_formed(file: Path, raw: source.Raw, site: Site) -> None:
+def _well_formed(file: Path, raw: source.RawWorkflow, site: Site) -> None:
     """Raises UsageError with all parts that are of the wrong shape; what is filled in relies on theirs."""
     from trainyard.policy.lint import shapes
     from trainyard.policy.lint.report import Report
@@ -107,7 +107,7 @@ def _well_formed(file: Path, raw: source.Raw, site: Site) -> None:
     refuse(report.sorted(), file)
 
 
-def _linted_workflow(file: Path, raw: source.Raw, site: Site) -> list[Finding]:
+def _linted_workflow(file: Path, raw: source.RawWorkflow, site: Site) -> list[Finding]:
     """What lint says of the workflow as it will be sent, at the lines of the file."""
     from trainyard.policy.lint import objects
     from trainyard.policy.lint.report import Report

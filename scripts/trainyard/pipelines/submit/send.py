@@ -28,7 +28,7 @@ def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]
     except KubeError as error:
         if error.status == 409:
             name = obj["metadata"].get("name")
-            raise TrainyardError(f"there is already a {what} {name} in {kube.namespace}", hint=hint) from None
+            raise TrainyardError(f"{what} {name} already exists in {kube.namespace}", hint=hint) from None
         if error.status == 404:
             raise TrainyardError(
                 f"this cluster runs no pipelines: {error.what}",

@@ -53,7 +53,7 @@ class Graph:
     def dangling(self, what: str, user: Task | Component) -> Unsupported:
         """The refusal of a reference to something that isn't there."""
         return Unsupported(
-            what, user=user.name, where=self.pipeline.where(user.line), reason="which isn't there", hint="correct it"
+            what, user=user.name, where=self.pipeline.where(user.line), reason="which does not exist", hint="correct it"
         )
 
     def located(self, component: Component, artifact: str) -> bool:

@@ -19,7 +19,7 @@ class Settings:
     Args:
         queue: the team's own when left out.
         priority: the class that was asked for.
-        cache: False runs every step anew, whatever the pipeline says.
+        cache: False runs every step, whatever the pipeline says.
     """
 
     contract: Contract

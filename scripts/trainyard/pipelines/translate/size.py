@@ -27,7 +27,7 @@ def check(workflow: dict[str, Any], file: str) -> None:
     parts = ", ".join(f"{name} {size:,}" for size, name in sorted(arguments + templates, reverse=True)[:3])
     data = arguments and arguments[0][0] > templates[0][0]
     hint = (
-        "hand large values over as artifacts"
+        "pass large values as artifacts"
         if data
         else "put long code into the image, loop over a list instead of writing tasks out, or cut the pipeline in two"
     )

@@ -32,7 +32,7 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
         selector = getattr(source, "selector", "")
         return constants.selected(found, selector) if selector else found
     except constants.UnreadableError as error:
-        hint = "hand it over as an artifact, or compute it in a step"
+        hint = "pass it as an artifact, or compute it in a step"
         raise ctx.refuse_task(str(error), task, source.line, hint=hint) from None
 
 

@@ -122,7 +122,7 @@ def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
             continue
         if (length := len(text.encode())) > values.LARGEST:
             what = f"{name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
-            raise UsageError(what, where=pipeline.file, hint="hand large values over as artifacts")
+            raise UsageError(what, where=pipeline.file, hint="pass large values as artifacts")
         if "{{" in text:
             raise UsageError(f"{name} contains {{{{, which Argo would replace", where=pipeline.file)
     return values_

@@ -46,7 +46,7 @@ OF_HOST = frozenset("path group serviceAccount resource subresource namespace na
 
 def _join(items: list[Any], by: str = "") -> str:
     if any(kind_of(item) != "string" for item in items):
-        raise CelError("no such overload: join() of what is no string")
+        raise CelError("no such overload: join() of a value that is not a string")
     return by.join(items)
 
 
@@ -101,7 +101,7 @@ def compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise CelError(f"{pattern} is no regular expression: {error.args[0].decode()}") from None
+        raise CelError(f"invalid regular expression {pattern}: {error.args[0].decode()}") from None
 
 
 def _matched(text: str, pattern: str, most: int = -1) -> list[str]:

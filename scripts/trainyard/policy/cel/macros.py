@@ -16,7 +16,7 @@ BINDINGS = ("optMap", "optFlatMap")
 def truth(value: Any) -> bool:
     """The value, which must be a bool."""
     if not isinstance(value, bool):
-        raise CelError(f"{kind_of(value)} is no bool")
+        raise CelError(f"expected a bool, got {kind_of(value)}")
     return value
 
 

@@ -113,7 +113,7 @@ class _Parser:
     def _name(self, refused: frozenset[str]) -> str:
         kind, word = self.token
         if kind != "name" or word in refused:
-            raise CelError(f"{word or 'the end'} is no name")
+            raise CelError(f"expected a name, found {word or 'the end'}")
         return self._take()
 
     def _called(self, value: Program, name: str) -> Program:

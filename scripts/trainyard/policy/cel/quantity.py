@@ -40,12 +40,12 @@ def parse(text: Any) -> Quantity:
     """What is finer than a billionth is rounded away from zero. Raises CelError."""
     match = TEXT.fullmatch(str(text))
     if not match or not match[0]:
-        raise CelError(f"{text} is no quantity")
+        raise CelError(f"invalid quantity: {text}")
     digits, part, suffix = match["whole"] or "0", match["part"] or "", match["suffix"]
     binary = "KMGTPE".index(suffix[0]) * 10 + 10 if suffix.endswith("i") else 0
     power = 0 if binary else POWERS[suffix] if suffix in POWERS else int(suffix[1:])
     if abs(power) > LARGEST_POWER:
-        raise CelError(f"{text} is no quantity")
+        raise CelError(f"invalid quantity: {text}")
     scale = power - len(part)
     with localcontext() as context:
         context.prec = PRECISION

@@ -28,7 +28,7 @@ def to_int(value: Any) -> int:
         if not -(2.0**63) < value < 2.0**63:
             raise CelError("int overflow")
     elif isinstance(value, str) and not re.fullmatch("[+-]?[0-9]+", value):
-        raise CelError(f"{value or 'an empty string'} is no int")
+        raise CelError(f"invalid int: {value or 'an empty string'}")
     number: int = at(whole(int(value)), path(value))
     return number
 
@@ -37,7 +37,7 @@ def to_uint(value: Any) -> Uint:
     if isinstance(value, float) and not 0 <= value < 2.0**64:
         raise CelError("uint overflow")
     if isinstance(value, str) and not re.fullmatch("[0-9]+", value):
-        raise CelError(f"{value or 'an empty string'} is no uint")
+        raise CelError(f"invalid uint: {value or 'an empty string'}")
     number = Uint(value)
     whole(number)
     return number
@@ -49,14 +49,14 @@ def to_double(value: Any) -> float:
             raise CelError("double() of a hexadecimal number is not evaluated here")
         number = float(value) if DOUBLE.fullmatch(value) else None
         if number is None or (math.isinf(number) and "inf" not in value.lower()):
-            raise CelError(f"{value or 'an empty string'} is no double")
+            raise CelError(f"invalid double: {value or 'an empty string'}")
         return number
     return float(value)
 
 
 def to_bool(value: str) -> bool:
     if value not in BOOLS:
-        raise CelError(f"{value or 'an empty string'} is no bool")
+        raise CelError(f"invalid bool: {value or 'an empty string'}")
     return BOOLS[value]
 
 
@@ -69,7 +69,7 @@ def to_string(value: Any) -> str:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise CelError("the bytes are no text") from None
+            raise CelError("the bytes are not valid UTF-8") from None
     text: str = at(str(value) if isinstance(value, str) else str(int(value)), path(value))
     return text
 

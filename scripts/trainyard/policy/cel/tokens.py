@@ -31,7 +31,7 @@ PLAIN = {
 
 
 def read(text: str) -> Iterator[tuple[str, str]]:
-    """(kind, word) of each token, then ("end", "") for ever. Raises CelError."""
+    """(kind, word) of each token, then ("end", "") forever. Raises CelError."""
     place = 0
     while place < len(text):
         match = TOKEN.match(text, place)
@@ -51,7 +51,7 @@ def literal(kind: str, word: str) -> Any:
     if kind == "double":
         number = float(word)
         if number == float("inf"):
-            raise CelError(f"{word} is no double")
+            raise CelError(f"invalid double: {word}")
         return number
     if kind == "int":
         unsigned = word[-1] in "uU"
@@ -74,7 +74,7 @@ def _character(match: re.Match[str]) -> str:
     octal = match["octal"]
     code = int(octal, 8) if octal else int(match["byte"] or match["short"] or match["long"], 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise CelError(f"{match[0]} is no character")
+        raise CelError(f"invalid character: {match[0]}")
     return chr(code)
 
 
@@ -84,7 +84,7 @@ def _bytes(inner: str) -> bytes:
         done += inner[place : match.start()].encode()
         place = match.end()
         if match["short"] or match["long"]:
-            raise CelError(f"{match[0]} can't stand among bytes")
+            raise CelError(f"invalid character in bytes: {match[0]}")
         if match["other"]:
             done += _plain(match["other"]).encode()
         else:

@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Kinds that are filled in alike. `rules` are resource rules; `variables` stand in the order of their use."""
+    """Kinds that are filled in alike. `rules` are resource rules; `variables` are in the order of their use."""
 
     name: str
     about: str
@@ -67,7 +67,7 @@ def _entry(raw: dict[str, Any], number: int) -> Entry:
     way = raw.get("as", "add")
     if way not in WAYS or (way == "remove") == ("value" in raw):
         hint = f"as is one of {', '.join(WAYS)}, and all but remove have a value"
-        raise TrainyardError(f"the entry {raw['name']} is none", where=str(FILE), hint=hint)
+        raise TrainyardError(f"the entry {raw['name']} is invalid", where=str(FILE), hint=hint)
     return Entry(
         raw["name"], raw["place"], tuple(raw["path"]), raw["when"].strip(), raw.get("value", "").strip(), way,
         tuple(raw.get("absent", ())), number,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from trainyard.kinds import registry
 from trainyard.policy.lint.finding import Finding, Severity
 
-# Codes whose mend the contract knows, by the command that writes it. `adopt` is named where this program has it.
+# Codes that a command fixes with what the contract knows. `adopt` is named where this program has it.
 BY_SUBMIT = frozenset(("p03", "p16", "p21", "TY601"))
 BY_ADOPT = BY_SUBMIT | frozenset(
     ("p01", "p02", "p05", "p06", "p07", "p12", "p13", "p17", "p22", "p24", "TY408", "TY602")
@@ -16,7 +16,7 @@ ADOPTED = frozenset({kind.kind for kind in registry.KINDS} | {"Pod", "Persistent
 
 
 def lines(findings: Sequence[Finding], commands: Collection[str]) -> Iterator[str]:
-    """One line for each file that a command would mend, at least in part.
+    """One line for each file that a command would fix, at least in part.
 
     Args:
         commands: those that this program has.
@@ -27,7 +27,7 @@ def lines(findings: Sequence[Finding], commands: Collection[str]) -> Iterator[st
         if _any(mine, BY_SUBMIT, {"Workflow"}):
             yield f"{file}: `trainyard submit {file}` fills in account, queue, deadline and security context by itself"
         if "adopt" in commands and _any(mine, BY_ADOPT, ADOPTED):
-            yield f"{file}: `trainyard adopt {file}` writes what the platform knows of it"
+            yield f"{file}: `trainyard adopt {file}` fills in the platform's defaults"
 
 
 def _any(findings: Sequence[Finding], codes: Collection[str], kinds: Collection[str]) -> bool:

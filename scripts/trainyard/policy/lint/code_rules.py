@@ -10,11 +10,11 @@ from trainyard.policy.lint.pods import Object, Pod
 from trainyard.policy.lint.report import Path
 
 # (code, field, reason, hint)
-Said = tuple[str, Path, str, str]
+Issue = tuple[str, Path, str, str]
 KFP = "kfp"  # its executor, which steps run, is in images where `import kfp` alone would fail
 
 
-def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Imports that the image of a container lacks: of scripts behind -c, and of kfp's steps."""
     for container, path in pod.containers():
         image = images.of_reference(str(container.get("image") or ""))

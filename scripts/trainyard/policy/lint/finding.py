@@ -40,7 +40,8 @@ class Finding:
     def line_of_text(self) -> str:
         """Everything but the hint, in one line."""
         place = " ".join(filter(None, [self.task, self.field]))
-        return f"{self.where}: {self.severity} {self.code} {f'[{place}] ' if place else ''}{self.reason}"
+        rule = f"{self.code} {self.policy}".rstrip()
+        return f"{self.where}: {self.severity} {rule} {f'[{place}] ' if place else ''}{self.reason}"
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard.contract import Contract, Team
 from trainyard.policy.cel import number
-from trainyard.policy.lint.pod_rules import Said
+from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Pod
 
 COUNTED = ("cpu", "memory")
@@ -27,7 +27,7 @@ def total(pods: list[Pod], resource: str) -> float:
     return sum(pod.count * pod.amount(resource) for pod in pods)
 
 
-def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Gangs that can never start, since their queue may not have so much."""
     name, path = queue_of(obj)
     if not name or not pods:
@@ -35,7 +35,7 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
     known = contract.queues.get(name)
     if known and not known.leaf:
         below = ", ".join(queue.name for queue in contract.queues.values() if queue.parent == name)
-        yield "TY501", path, f"queue {name} has queues below it and runs no jobs itself", f"take one of {below}"
+        yield "TY501", path, f"queue {name} has queues below it and runs no jobs itself", f"use one of {below}"
     for queue in contract.limits(name):
         if not queue.capability:
             continue
@@ -43,10 +43,10 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
             asked, most = total(pods, resource), number(queue.capability.get(resource, 0))
             if most is not None and asked > most:
                 what = f"all pods of the job ask for {asked:g} {resource}, queue {queue.name} may have {most:g}"
-                yield "TY403", path, what, "take fewer or smaller pods, or another queue"
+                yield "TY403", path, what, "use fewer or smaller pods, or another queue"
 
 
-def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Jobs that are larger than all that the namespace may have."""
     limits: dict[str, Any] = dict(team.quota.get("all") or {})
     for resource in ("pods", "gpus", "requests.cpu", "requests.memory"):
@@ -61,7 +61,7 @@ def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Itera
             asked = total(pods, resource.removeprefix("requests."))
         if asked > most:
             what = f"the job asks for {asked:g} {resource}, the quota of team {team.name} is {most:g} for everything"
-            yield "TY404", ("spec",), what, "take fewer or smaller pods"
+            yield "TY404", ("spec",), what, "use fewer or smaller pods"
 
 
 RULES = (gang, quota)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Path, Said, name_of, words
+from trainyard.policy.lint.pod_rules import Issue, Path, name_of, words
 from trainyard.policy.lint.pods import Pod
 
 SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
@@ -31,17 +31,17 @@ NEAR = re.compile(  # this pod, this cluster, private addresses, and names witho
 )
 
 
-def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Packages that are fetched while the step runs."""
     for container, path in pod.containers():
-        for at, word in _said(container):
+        for at, word in _texts(container):
             if INSTALL.search(LISTED.sub(" ", _started(word))):
                 what = f"{name_of(container)} installs packages while it runs"
                 yield "TY302", (*path, *at), what, "put them into the image and take that one"
                 break
 
 
-def _said(container: dict[str, Any]) -> list[tuple[Path, str]]:
+def _texts(container: dict[str, Any]) -> list[tuple[Path, str]]:
     """Every text that its program gets, and its single words as one command."""
     found = list(words(container))
     given = [word for at, word in found if at[0] in ("command", "args")]
@@ -69,10 +69,10 @@ def _names(given: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) ->
     return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
-def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Code and files that come from outside."""
     for container, path in pod.containers():
-        said = _said(container)
+        said = _texts(container)
         loads = any(LOAD.search(word) for _, word in said)
         for at, word in said:
             hosts = [host for host in map(_host, URL.findall(word)) if host and outside(host, contract)]

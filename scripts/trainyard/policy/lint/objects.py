@@ -34,7 +34,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
     _name(obj, lines, report, label)
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
-    obj, wrong = shapes.mended(obj, broken)
+    obj, wrong = shapes.fixed(obj, broken)
     team = report.site.team(_namespace(obj))
     made = arrival.arriving(obj, report, team, _requester(who, report, team).user)
     if not who.pipeline:
@@ -103,7 +103,7 @@ def _rules(
     said: list[Path] = []
     for one in admission.violations(Request(ready, requester, team), contract, found):
         path = one.path or ()
-        if one.message.startswith("the rule can't be asked") or near(path, broken):
+        if one.message.startswith("the rule can't be evaluated") or near(path, broken):
             continue
         said.append(path)
         report.rule(one.rule, lines(path), one.message, task=task, at=path)
@@ -123,7 +123,5 @@ def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:
     if not isinstance(meta, dict) or (name is None and meta.get("generateName") is None):
         report.add("TY108", lines(("metadata",)), "the object has no name", "add metadata.name", task=task)
     elif isinstance(name, str) and LATER not in name and (not NAME.fullmatch(name) or len(name) > LONGEST):
-        hint = f"take up to {LONGEST} small letters, digits and hyphens"
-        report.add(
-            "TY108", lines(("metadata", "name")), f"{name!r} can't be a name", hint, task=task, at="metadata.name"
-        )
+        hint = f"use up to {LONGEST} lower-case letters, digits and hyphens"
+        report.add("TY108", lines(("metadata", "name")), f"invalid name: {name!r}", hint, task=task, at="metadata.name")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trainyard.contract import Contract, Team
 from trainyard.kinds import registry
-from trainyard.policy.lint.pod_rules import Said
+from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Pod, distinct
 
 UNNAMED = ("mpi",)  # this operator takes whatever container is first
@@ -15,7 +15,7 @@ MASTERS = ("Master",)
 BEYOND = re.compile(r"^[0-9]|\.")  # what other objects' names may have and a service's may not
 
 
-def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Kinds of training-operator: names, the container that is looked for, the role of which there is one."""
     known, kind = registry.of_object(obj), str(obj.get("kind"))
     if known is None or known.part != registry.OPERATOR:
@@ -23,19 +23,19 @@ def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> It
     name = (obj.get("metadata") or {}).get("name")
     if isinstance(name, str) and BEYOND.search(name):
         what = f"{name!r} can't be the name of a {kind}, whose pods and services get it"
-        yield "TY109", ("metadata", "name"), what, "begin with a small letter; take small letters, digits and hyphens"
+        yield "TY109", ("metadata", "name"), what, "use lower-case letters, digits and hyphens, starting with a letter"
     for pod in distinct(pods):
         names = [one.get("name") for one in pod.spec.get("containers") or [] if isinstance(one, dict)]
         wanted = "" if known.container in UNNAMED else known.container
         if wanted and names and wanted not in names:
-            what = f"role {pod.role} has no container named {wanted}, which the operator looks for"
-            yield "TY109", (*pod.spec_path, "containers", 0, "name"), what, f"name the one that trains {wanted}"
+            what = f"role {pod.role} has no container named {wanted}, which the operator needs"
+            yield "TY109", (*pod.spec_path, "containers", 0, "name"), what, f"rename the training container to {wanted}"
         if pod.role == known.single and pod.role in MASTERS and pod.count != 1:
             path = (*pod.path[:-1], "replicas")
-            yield "TY109", path, f"the job has {pod.count} masters", "take one Master, and Workers for the rest"
+            yield "TY109", path, f"the job has {pod.count} masters", "use one Master, and Workers for the rest"
 
 
-def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Jobs and CronJobs: their pods end."""
     if str(obj.get("apiVersion")) != "batch/v1":
         return

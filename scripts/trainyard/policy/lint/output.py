@@ -16,7 +16,7 @@ SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render(findings: Sequence[Finding], form: str, files: int = 1, source: str = "") -> str:
-    """The findings in one of FORMATS. `files` and `source` (of the contract) stand in the text's last line."""
+    """The findings in one of FORMATS. `files` and `source` (of the contract) are in the text's last line."""
     if form == "json":
         return json.dumps({"contract": source, "findings": [one.as_dict() for one in findings]}, indent=2)
     if form == "sarif":
@@ -30,7 +30,7 @@ def _line(one: Finding) -> str:
 
 def _sum(findings: Sequence[Finding], files: int, source: str) -> str:
     counts = [(sum(one.severity is level for one in findings), str(level)) for level in reversed(Severity)]
-    counted = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "nothing found"
+    counted = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no problems"
     return f"{files} file{'s' * (files != 1)}: {counted}" + (f" (contract: {source})" if source else "")
 
 

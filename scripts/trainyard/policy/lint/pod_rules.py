@@ -13,7 +13,7 @@ from trainyard.policy.lint.pods import Object, Pod, mapping
 from trainyard.policy.lint.report import Path
 
 # (code, field, reason, hint)
-Said = tuple[str, Path, str, str]
+Issue = tuple[str, Path, str, str]
 BUCKET = re.compile(r"\b(?:s3|s3a|minio)://([A-Za-z0-9][A-Za-z0-9.-]*)")
 CHECKPOINT = re.compile(r"check.?point|ckpt|resume", re.I)
 NODE_RESOURCES = ("cpu", "memory")
@@ -36,7 +36,7 @@ def name_of(container: Object) -> str:
     return f"container {container.get('name') or 'main'}"
 
 
-def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Images without a version."""
     for container, path in pod.containers():
         image = str(container.get("image") or "")
@@ -51,7 +51,7 @@ def unversioned(image: str) -> bool:
     return "@sha256:" not in image and tag in ("", "latest")
 
 
-def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Amounts that are none, and limits below requests."""
     for container, path in pod.containers():
         resources = container.get("resources") or {}
@@ -62,7 +62,7 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                     continue
                 if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
                     at = (*path, "resources", key, resource)
-                    what = f"{name_of(container)}: invalid amount of {resource}: {value!r}"
+                    what = f"{name_of(container)}: invalid quantity of {resource}: {value!r}"
                     yield "TY405", at, what, "write 2, 500m or 16Gi"
         for resource in requests.keys() & limits.keys():
             least, most = number(requests[resource]), number(limits[resource])
@@ -71,7 +71,7 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                 yield "TY405", (*path, "resources", "limits", resource), what, "raise the limit or lower the request"
 
 
-def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Devices that no pool has."""
     known = {*contract.gpu_resources, *contract.listed("allowedResources")}
     for container, path in pod.containers():
@@ -82,13 +82,13 @@ def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                 yield "TY406", (*path, "resources", "limits", resource), what, hint
 
 
-def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Pods that are larger than every node."""
     for resource in contract.gpu_resources:
         most, asked = contract.most_gpus_per_node(resource), pod.amount(resource)
         if most is not None and asked > most:
             what = f"the pod asks for {asked:g} GPUs, the largest node has {most}"
-            yield "TY401", pod.spec_path, what, f"take at most {most} in one pod and more pods"
+            yield "TY401", pod.spec_path, what, f"use at most {most} in one pod, and more pods"
     pools = fitting(pod, contract)
     for resource in NODE_RESOURCES:
         caps = [number(pool.capacity.get(resource, "")) for pool in pools]
@@ -130,7 +130,7 @@ def tolerates(pod: Pod, pool: Pool) -> bool:
     return False
 
 
-def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Our images for CPUs on GPUs that would compute."""
     pools = [pool for pool in fitting(pod, contract) if pool.kind == "gpu"]
     if not pools or not all(pool.cuda for pool in pools):
@@ -142,10 +142,10 @@ def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         if image in keys and any(number(limits.get(one, 0)) for one in contract.gpu_resources):
             what = f"{name_of(container)}: {image} computes on CPUs, and holds GPUs of pool {pools[0].name} for nothing"
             instead = contract.cuda_images.get(keys[image])
-            yield "TY410", (*path, "image"), what, f"take {instead}" if instead else "take an image with CUDA"
+            yield "TY410", (*path, "image"), what, f"use {instead}" if instead else "use an image with CUDA"
 
 
-def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Pods that no pool would take. Pods without GPUs may go to nodes that are in no pool."""
     pools = selected(pod, contract)
     if not pools and (pod.spec.get("nodeSelector") or _gpu(pod, contract)) and contract.pools:
@@ -160,7 +160,7 @@ def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         yield "TY408", (*pod.spec_path, "tolerations"), what, hint
 
 
-def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Work that spot nodes may lose."""
     pools = fitting(pod, contract)
     meant = [pool for pool in pools if pool.spot]
@@ -177,7 +177,7 @@ def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         yield "TY407", (*pod.spec_path, "nodeSelector"), what, hint
 
 
-def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Addresses of buckets that the contract has not."""
     for container, path in pod.containers():
         for at, word in words(container):
@@ -186,7 +186,7 @@ def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                     yield "TY504", (*path, *at), *said
 
 
-def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Volumes that live as long as their pod, of a class that is not for teams."""
     for index, volume in enumerate(pod.spec.get("volumes") or []):
         claim = mapping(mapping(mapping(volume).get("ephemeral")).get("volumeClaimTemplate"))
@@ -212,10 +212,10 @@ def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
     usable = [one.name for one in contract.buckets.values() if one.teams != "none"]
     if name in usable or not contract.buckets:
         return None
-    hint = f"take one of {', '.join(usable) or 'none'}"
+    hint = f"use one of {', '.join(usable) or 'none'}"
     if name in contract.buckets:
         return f"bucket {name} is not for teams", hint
-    return f"there is no bucket {name}", hint
+    return f"unknown bucket {name}", hint
 
 
 def _gpu(pod: Pod, contract: Contract) -> bool:

@@ -71,7 +71,7 @@ def repeated(obj: Object) -> frozenset[Path]:
 
 
 def asked(container: Object, resource: str) -> float:
-    """The request of a container, else its limit; 0 where there is none or it is no amount."""
+    """The request of a container, else its limit; 0 where there is none or it is invalid."""
     resources = container.get("resources") or {}
     for key in ("requests", "limits"):
         value = (resources.get(key) or {}).get(resource)

@@ -73,9 +73,7 @@ def site(found: Contract, team: str = "") -> Site:
     made = Site(found, team)
     if team and not found.assumed:
         if not found.teams:
-            raise UsageError(
-                f"there is no team {team} in {found.source}", hint="give your site's contract with --contract"
-            )
+            raise UsageError(f"no team {team} in {found.source}", hint="give your site's contract with --contract")
         found.team(team)
     return made
 

@@ -40,7 +40,7 @@ def check(template: Object, lines: Lines, report: Report, task: str, judge: Judg
         found = documents(FILLED_IN.sub(LATER, text), report.file)
     except UsageError as error:
         if "{{" not in text:  # what Argo fills in may be what makes it YAML
-            report.add("TY101", first, f"the manifest is not YAML: {error.what}", "correct it", task=task, at=base)
+            report.add("TY101", first, f"the manifest is invalid YAML: {error.what}", "correct it", task=task, at=base)
         return
     for one in found:
         if isinstance(one.data, dict) and isinstance(one.data.get("kind"), str) and LATER not in one.data["kind"]:

@@ -16,7 +16,7 @@ from trainyard.policy.offline import RESOURCES
 
 Object = dict[str, Any]
 # (what, hint) of a finding.
-Said = tuple[str, str]
+Refusal = tuple[str, str]
 CORE = (("", "pods"), ("", "persistentvolumeclaims"), ("", "configmaps"))
 PIPELINE_CORE = tuple(one for one in CORE if one != ("", "pods"))
 # What `trainyard serve` makes.
@@ -37,7 +37,7 @@ INSTEAD = {
     ("argoproj.io", "ClusterWorkflowTemplate"): "put its templates into the Workflow that runs them",
     ("batch.volcano.sh", "CronJob"): "use `trainyard schedule create`",
     ("scheduling.volcano.sh", "PodGroup"): "the operator of a job makes it: name the queue in the job",
-    ("scheduling.volcano.sh", "Queue"): "take one of the team's queues",
+    ("scheduling.volcano.sh", "Queue"): "use one of the team's queues",
     ("", "Service"): "ranks of a job find each other without one",
     ("", "PersistentVolume"): "claim one: a PersistentVolumeClaim",
     ("", "Secret"): "name the team's own, which is there",
@@ -96,7 +96,7 @@ def plural(group: str, kind: str) -> str:
     return f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
 
 
-def missing(obj: Object, who: Account | None = None) -> Said | None:
+def missing(obj: Object, who: Account | None = None) -> Refusal | None:
     """What is wrong with a kind or version that the platform doesn't have, and the hint; None when it may have it.
 
     Args:
@@ -114,12 +114,12 @@ def missing(obj: Object, who: Account | None = None) -> Said | None:
         return None
     kinds = [one.kind for one in registry.KINDS if one.group == group]
     if kinds:
-        return f"the platform has no kind {kind} of {group}", f"take one of {', '.join(kinds)}"
+        return f"the platform has no kind {kind} of {group}", f"use one of {', '.join(kinds)}"
     jobs = ", ".join(dict.fromkeys(one.kind for one in registry.KINDS))
     return f"the platform has no kind {kind} of {group}", f"send one of {jobs} or a Workflow, or {ASK} know of it"
 
 
-def refused(obj: Object, who: Account) -> Said | None:
+def refused(obj: Object, who: Account) -> Refusal | None:
     """What is wrong where they may not create such an object, and the hint; None when they may."""
     group, kind = group_of(obj), str(obj.get("kind"))
     resource = plural(group, kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Said, name_of
+from trainyard.policy.lint.pod_rules import Issue, name_of
 from trainyard.policy.lint.pods import Object, Pod, mapping
 
 POD = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
@@ -13,7 +13,7 @@ CONTAINER = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
 HINT = f"write securityContext: {POD} in the pod's spec, and securityContext: {CONTAINER} in each container"
 
 
-def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """What Pod Security's level restricted asks for."""
     spec, own = pod.spec, pod.spec.get("securityContext") or {}
     lacks = [f"remove {key}" for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
@@ -51,7 +51,7 @@ CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (
 )
 
 
-def root_images(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def root_images(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     """Images that may run as root where nothing names another user: kubelet then starts no container of them."""
     own = mapping(pod.spec.get("securityContext"))
     place = contract.images.values()

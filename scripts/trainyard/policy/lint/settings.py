@@ -85,7 +85,7 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
     results = str(settings.get("results", JobSpec.results))
     mounts = [str(one["path"]) for one in settings.get("mounts") or ()]
     for one in saved.lost(folder, command, [results, str(settings.get("checkpoints") or "")], mounts):
-        what, hint = one.said(results)
+        what, hint = one.advice(results)
         report.add("TY305", document.line("command"), what, hint, at="command")
 
 

@@ -94,7 +94,7 @@ def _unknown(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
             path = tuple(error.absolute_path)
             for name in sorted(set(error.instance) - set(error.schema["properties"])):
                 hint = near(name, error.schema["properties"], GONE)
-                yield (*path, name), f"there is no field {name} in {_place(path)}", hint
+                yield (*path, name), f"unknown field {name} in {_place(path)}", hint
 
 
 def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
@@ -123,14 +123,14 @@ def _violations(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
         elif rule == "type":
             yield path, f"{stands}, not {types(value)}", _quote(error.instance, value)
         elif rule == "enum":
-            yield path, stands, f"take one of {', '.join(filter(None, value))}"
+            yield path, stands, f"use one of {', '.join(filter(None, value))}"
         elif rule in ("minimum", "pattern"):
             yield path, stands, _hint(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
 
 
-def mended(obj: dict[str, Any], errors: Iterable[tuple[Place, str, str]]) -> tuple[dict[str, Any], list[Place]]:
+def fixed(obj: dict[str, Any], errors: Iterable[tuple[Place, str, str]]) -> tuple[dict[str, Any], list[Place]]:
     """The object as it is once the hints that name a field are followed, and the fields that stay wrong.
 
     Rules judge that, so that what they say of the rest need not wait for another look. Parts that YAML shares stay so.
@@ -158,8 +158,8 @@ def _at(value: Any, path: Place) -> Any:
 
 def _hint(path: Place, rule: str, value: Any) -> str:
     if AMOUNTS & set(path[-2:]):
-        return "write an amount such as 2, 500m or 16Gi"
-    return f"take {value} or more" if rule == "minimum" else "take small letters, digits and hyphens"
+        return "use a quantity such as 2, 500m or 16Gi"
+    return f"use {value} or more" if rule == "minimum" else "use lower-case letters, digits and hyphens"
 
 
 def _place(path: Place) -> str:

@@ -14,7 +14,7 @@ from trainyard.policy.lint.report import Path
 
 Object = dict[str, Any]
 # (code, field, reason, hint)
-Said = tuple[str, Path, str, str]
+Issue = tuple[str, Path, str, str]
 PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)'\])\.")
 WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z]+)?")
 AGENTS = ("http", "plugin")  # templates that Argo runs by an agent, for which the pipelines' account has no rights
@@ -35,7 +35,7 @@ def fitting(spec: Object, templates: Mapping[str, Object], library: bool) -> Ite
         yield (*root, "entrypoint"), "the workflow has no entrypoint", f"name one of its templates: {known}"
     for key in ("entrypoint", "onExit"):
         if spec.get(key) and spec[key] not in templates and not refers:
-            yield (*root, key), f"{key} names the template {spec[key]}, which is not there", f"templates: {known}"
+            yield (*root, key), f"{key} names the template {spec[key]}, which does not exist", f"templates: {known}"
     for template in templates.values():
         if tasks := (template.get("dag") or {}).get("tasks"):
             yield from _dag(tasks, templates, known)
@@ -59,7 +59,7 @@ def _dag(tasks: list[Object], templates: Mapping[str, Object], known: str) -> It
                     needs.append((match[0] or match[1], cel.path(one) or path))
         for need, at in dict.fromkeys(needs):
             if need not in names:
-                what = f"task {task['name']} waits for {need}, which is not there"
+                what = f"task {task['name']} waits for {need}, which does not exist"
                 yield at, what, f"tasks: {', '.join(sorted(names))}"
         edges[task["name"]] = {need for need, _ in needs if need in names}
     if circle := graph.circle(edges):
@@ -76,7 +76,7 @@ def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator
             yield path, f"{task['name']} runs nothing", f"name a template: {known}"
         return
     if name not in templates:
-        yield (*path, "template"), f"{task['name']} runs the template {name}, which is not there", f"templates: {known}"
+        yield (*path, "template"), f"{task['name']} runs the unknown template {name}", f"templates: {known}"
         return
     given = {one["name"] for one in (task.get("arguments") or {}).get("parameters") or []}
     for one in (templates[name].get("inputs") or {}).get("parameters") or []:
@@ -84,7 +84,7 @@ def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator
             yield path, f"{task['name']} gives no {one['name']}, which template {name} needs", "add it to its arguments"
 
 
-def strange(spec: Object, templates: Mapping[str, Object], contract: Contract) -> Iterator[Said]:
+def strange(spec: Object, templates: Mapping[str, Object], contract: Contract) -> Iterator[Issue]:
     """What is fetched from elsewhere, and what runs by means that the platform doesn't have."""
     root = cel.path(spec) or ()
     yield from _referred(spec.get("workflowTemplateRef"), (*root, "workflowTemplateRef"))
@@ -108,7 +108,7 @@ def _tasks(template: Object) -> Iterator[Object]:
         yield from group
 
 
-def _referred(given: Any, path: Path) -> Iterator[Said]:
+def _referred(given: Any, path: Path) -> Iterator[Issue]:
     name = mapping(given).get("name")
     if not name:
         return
@@ -120,7 +120,7 @@ def _referred(given: Any, path: Path) -> Iterator[Said]:
         yield "TY217", path, what, "put its templates into this workflow, or ask the platform engineer to create it"
 
 
-def _artifacts(given: Any, contract: Contract) -> Iterator[Said]:
+def _artifacts(given: Any, contract: Contract) -> Iterator[Issue]:
     for one in given if isinstance(given, list) else []:
         path = cel.path(one) or ()
         for kind, key in ELSEWHERE.items():

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Said
+from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Path, Pod, mapping
 
 PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 MPI_TASKS = {"master": "master", "worker": "worker"}  # argument of the plugin -> the task's usual name
 
 
-def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Names of tasks that are the same, plugins that there are none of, policies that contradict each other."""
     if not _is_job(obj):
         return
@@ -34,7 +34,7 @@ def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Ite
             yield "TY109", (*path, "minAvailable"), what, "leave minAvailable out"
 
 
-def plugins(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+def plugins(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
     """Plugins that Volcano doesn't have, lack their tasks, or add containers that no rule would let in."""
     if not _is_job(obj):
         return
@@ -69,7 +69,7 @@ def _options(given: Any) -> dict[str, str]:
     return found
 
 
-def _policies(given: Any, path: Path) -> Iterator[Said]:
+def _policies(given: Any, path: Path) -> Iterator[Issue]:
     """Lifecycle policies: each for an event or an exit code, and none for what another is for."""
     events: set[str] = set()
     codes: set[int] = set()

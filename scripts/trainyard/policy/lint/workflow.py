@@ -70,7 +70,7 @@ def _of_pod(
         said.append(one.path)
         if one.rule == "api-token" and not own:
             continue
-        if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
+        if not one.message.startswith("the rule can't be evaluated") and not near(one.path or (), broken):
             report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or (), severity=level)
     of_pod(pod, lines, report, task, team, broken, said)
 

@@ -107,10 +107,10 @@ def text(name: str, image: str, framework: str = "", nodes: int = 1, gpus: int =
     """
     function = name.replace("-", "_")
     if not NAME.fullmatch(name) or len(name) > NAME_LONGEST or keyword.iskeyword(function):
-        hint = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter; no word of Python"
-        raise UsageError(f"{name!r} can't be a pipeline's name", hint=hint)
+        hint = f"use up to {NAME_LONGEST} lower-case letters, digits and hyphens, starting with a letter; no keyword"
+        raise UsageError(f"invalid pipeline name: {name!r}", hint=hint)
     if function in ("prepare", "train", "evaluate"):
-        raise UsageError(f"{name} is one of its steps", hint="take another name")
+        raise UsageError(f"{name} is one of its steps", hint="choose another name")
     job = JOBS.get(framework, "")
     imports = (
         f"\nfrom components import {job}  # the folder pipelines/components, copied beside this file\n" if job else ""

@@ -25,7 +25,9 @@ def quantities(strings: Iterable[str], flag: str) -> Object:
             continue
         name, equals, amount = part.partition("=")
         if not equals or not name or not amount:
-            raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", hint=f"write {flag} nvidia.com/gpu=8,cpu=64")
+            raise UsageError(
+                f"{flag}: expected RESOURCE=QUANTITY, got {part!r}", hint=f"write {flag} nvidia.com/gpu=8,cpu=64"
+            )
         if name in ("gpu", "gpus") and flag != QUOTA:
             raise UsageError(f"{flag} {part}: invalid resource: {name}", hint=f"GPUs are nvidia.com/gpu={amount}")
         found[name] = int(amount) if amount.isdigit() else amount
@@ -77,7 +79,7 @@ def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Obj
     name = block["name"]
     for other, what in (("teams", "team"), ("queues", "queue")):
         if name in {item.get("name") for item in (items if other == key else listed(values, other))}:
-            raise UsageError(f"there is a {what} {name} already", hint="take another name")
+            raise UsageError(f"{what} {name} already exists", hint="choose another name")
     made = {"global": {"contract": {key: [*items, block]}}}
     check(merged(values, made), key)
     return made
@@ -108,5 +110,9 @@ def check(values: Object, key: str) -> None:
     for error in Draft7Validator(values_schema.read()).iter_errors(merged(defaults(), values)):
         path = [str(part) for part in error.absolute_path]
         if path[:3] == ["global", "contract", key]:
+            place = ".".join(path[4:]) or key
+            if error.validator == "pattern" and path[-1] == "name":
+                hint = "use lower-case letters, digits and hyphens, starting with a letter"
+                raise UsageError(f"invalid name: {error.instance!r}", hint=hint)
             about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
-            raise UsageError(f"{'.'.join(path[4:]) or key}: {error.message}", hint=about)
+            raise UsageError(f"{place}: {error.message}", hint=about)

@@ -52,7 +52,7 @@ def lines(content: bytes, place: str) -> Iterator[Line]:
             if batch.strip():
                 yield from _batch(json.loads(batch))
     except (OSError, EOFError, zlib.error, ValueError, TypeError, AttributeError, KeyError) as error:
-        what = f"the object holds no lines of a log: {type(error).__name__}: {str(error)[:120]}"
+        what = f"the object is not a log: {type(error).__name__}: {str(error)[:120]}"
         hint = "charts/logs/README.md says what a collector of the site's own must write"
         raise TrainyardError(what, where=f"s3://{place}", hint=hint) from None
 

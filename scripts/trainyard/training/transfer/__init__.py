@@ -8,6 +8,6 @@ A pod of the team, which gets the keys as any of its pods does, stands between: 
 """
 
 from trainyard.training.transfer.pod import manifest, open_store
-from trainyard.training.transfer.store import Found, Store, StoreUnavailableError, is_retryable
+from trainyard.training.transfer.store import Store, StoredObject, StoreUnavailableError, is_retryable
 
-__all__ = ["Found", "Store", "StoreUnavailableError", "is_retryable", "manifest", "open_store"]
+__all__ = ["Store", "StoreUnavailableError", "StoredObject", "is_retryable", "manifest", "open_store"]

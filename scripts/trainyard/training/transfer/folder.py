@@ -37,7 +37,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderFiles:
     """What a folder holds: (name, path, size in bytes) of its files, and what is left out though no rule says so.
 
     `outside`: links to files that lie elsewhere, which are sent.
@@ -53,12 +53,12 @@ class Found:
         return sum(size for _, _, size in self.files)
 
 
-def scan(folder: Path) -> Found:
+def scan(folder: Path) -> FolderFiles:
     """The files of a folder, or the one file that it is. Links to files count as files. Raises UsageError."""
     if folder.is_file():
-        return Found([(folder.name, folder, _size(folder, folder.name))])
+        return FolderFiles([(folder.name, folder, _size(folder, folder.name))])
     if not folder.is_dir():
-        raise UsageError("there is no such folder or file", where=str(folder), hint="correct the path")
+        raise UsageError("no such file or folder", where=str(folder), hint="correct the path")
     files, left_out, outside = [], [], []
     for where, name, entry in walk(folder, "", Ignore(ignored(folder).splitlines())):
         path = Path(entry.path)
@@ -69,10 +69,10 @@ def scan(folder: Path) -> Found:
             left_out.append(where + name)
     if not files:
         raise UsageError("the folder holds no files", where=str(folder), hint="name the folder that has the data")
-    return Found(sorted(files), sorted(left_out), sorted(outside))
+    return FolderFiles(sorted(files), sorted(left_out), sorted(outside))
 
 
-def digest(found: Found, progress: Progress) -> list[File]:
+def digest(found: FolderFiles, progress: Progress) -> list[File]:
     """Reads every file once. Raises UsageError for one that can't be read."""
     files = []
     for name, path, _ in found.files:
@@ -201,9 +201,9 @@ def _size(path: Path, name: str) -> int:
         shown = name.encode(errors="backslashreplace").decode()
         raise UsageError(f"the name {shown!r} is not UTF-8", hint="rename the file") from None
     if len(name.encode()) > LONGEST:
-        raise UsageError(f"the name has {len(name.encode())} bytes, the most is {LONGEST}", where=str(path))
+        raise UsageError(f"the name has {len(name.encode())} bytes, the limit is {LONGEST}", where=str(path))
     size = path.stat().st_size
     if size > LARGEST:
-        what = f"the file has {size / 2**30:.0f} GiB, the most is {LARGEST >> 30} GiB"
+        what = f"the file has {size / 2**30:.0f} GiB, the limit is {LARGEST >> 30} GiB"
         raise UsageError(what, where=str(path), hint="split it: `split -b 50G`")
     return size

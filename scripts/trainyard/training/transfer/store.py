@@ -18,7 +18,7 @@ from trainyard.kube import Kube, KubeError
 from trainyard_agent.store import objects
 
 PROGRAM = ("python3", "-m", "trainyard_agent", "objects")
-AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is begun anew
+AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is tried again
 BLOCK = 1 << 20  # bytes
 SILENCE_S = 120.0
 Progress = Callable[[int], None]
@@ -31,7 +31,7 @@ class StoreUnavailableError(TrainyardError):
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredObject:
     """An object that is there. `sha256` is empty for one that something else has put there."""
 
     size: int
@@ -44,10 +44,10 @@ class Store:
     def __init__(self, kube: Kube, pod: str) -> None:
         self._kube, self._pod = kube, pod
 
-    def stat(self, place: str) -> Found | None:
+    def stat(self, place: str) -> StoredObject | None:
         """What lies there, or None. Raises TrainyardError."""
         found = again(lambda: self.run("stat", place))["found"]
-        return Found(found["size"], found["sha256"]) if found else None
+        return StoredObject(found["size"], found["sha256"]) if found else None
 
     def list(self, place: str) -> dict[str, int]:
         """Every object below a place: name below it -> size. Raises TrainyardError."""
@@ -62,22 +62,22 @@ class Store:
         size = source.stat().st_size
         with open(source, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if self.stat(place) == Found(size, digest):
+        if self.stat(place) == StoredObject(size, digest):
             return False
 
         def send() -> None:
             with open(source, "rb") as file:
-                counted = cast(IO[bytes], _Counted(file, progress))
+                counted = cast(IO[bytes], _CountingFile(file, progress))
                 self.run("put", place, f"--size={size}", f"--sha256={digest}", stdin=counted)
 
         again(send)
         return True
 
-    def get(self, place: str, target: Path, *, progress: Progress | None = None) -> Found:
+    def get(self, place: str, target: Path, *, progress: Progress | None = None) -> StoredObject:
         """Copies an object to a file, which comes to its name whole. Raises TrainyardError."""
         target.parent.mkdir(parents=True, exist_ok=True)
 
-        def fetch() -> Found:
+        def fetch() -> StoredObject:
             with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
                 try:
                     found = self.stream("get", place, file, progress)
@@ -86,7 +86,7 @@ class Store:
                 except BaseException:
                     os.unlink(file.name)
                     raise
-            return Found(found["size"], found["sha256"])
+            return StoredObject(found["size"], found["sha256"])
 
         return again(fetch)
 
@@ -117,7 +117,7 @@ class Store:
         stdin: IO[bytes] | None = None,
     ) -> dict[str, Any]:
         """An operation whose output is data: compared with the digest that the pod names. Raises TrainyardError."""
-        counted = _Counted(target, progress)
+        counted = _CountingFile(target, progress)
         found = self.run(operation, place, stdin=stdin, stdout=cast(IO[bytes], counted))
         target.flush()
         if (found["size"], found["sha256"]) != (counted.size, counted.sha256):
@@ -141,7 +141,7 @@ class Store:
             raise KubeError(f"the pod answered {last[:100]!r}", where=place, hint="run the command again") from None
 
 
-class _Counted:
+class _CountingFile:
     """A file that tells how much went through it, and its digest."""
 
     def __init__(self, file: IO[bytes], progress: Progress | None) -> None:
@@ -173,7 +173,7 @@ def is_retryable(error: TrainyardError) -> bool:
 
 
 def again(operation: Callable[[], T]) -> T:
-    """Tries anew, some times, what may succeed a moment later."""
+    """Retries, some times, what may succeed a moment later."""
     left = AGAIN
     while True:
         left -= 1

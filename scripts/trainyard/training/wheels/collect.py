@@ -20,7 +20,7 @@ PIP_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Found:
+class LocalWheel:
     """A wheel on this machine."""
 
     path: Path
@@ -33,7 +33,7 @@ class Found:
         return self.path.stat().st_size
 
 
-def folder(source: Path, python: str) -> list[Found]:
+def folder(source: Path, python: str) -> list[LocalWheel]:
     """Every wheel of a folder. Raises UsageError where there is none, or one is for another Python or machine."""
     found = []
     for path in sorted(source.glob("*.whl")):
@@ -41,9 +41,9 @@ def folder(source: Path, python: str) -> list[Found]:
         if wheel is None:
             raise UsageError("not the name of a wheel", where=str(path), hint="take the file as pip has made it")
         if why := tags.misfit(wheel, python):
-            hint = f"take the file away, or have `pip download --python-version {python}` choose another"
+            hint = f"remove the file, or have `pip download --python-version {python}` choose another"
             raise UsageError(f"no run could install it: {why}", where=str(path), hint=hint)
-        found.append(Found(path, wheel, _digest(path)))
+        found.append(LocalWheel(path, wheel, _digest(path)))
     if not found:
         raise UsageError("the folder holds no wheel", where=str(source), hint="name a folder with *.whl")
     return found
@@ -51,7 +51,7 @@ def folder(source: Path, python: str) -> list[Found]:
 
 def requirements(
     source: Path, target: Path, python: str, without: Sequence[str], pip: Sequence[str] = ()
-) -> list[Found]:
+) -> list[LocalWheel]:
     """Downloads what requirements name and need, into `target`; a line with hashes takes no other file.
 
     Args:
@@ -72,7 +72,7 @@ def requirements(
     left = {canonical(name) for name in without}
     pins = [wanted[name] for name in _closure([line.name for line in lines.lines], wanted, left)]
     if not pins:
-        raise UsageError("nothing is left to bring", where=str(source), hint="take away a --without")
+        raise UsageError("nothing is left to bring", where=str(source), hint="remove a --without")
     pinned = target / "pinned.txt"
     pinned.write_text("".join(f"{one.name}=={one.version} --hash=sha256:{one.sha256}\n" for one in pins))
     _pip(["download", "--no-deps", "--require-hashes", f"--dest={target}", f"--requirement={pinned}"], python, pip)

@@ -13,7 +13,7 @@ from trainyard.kinds.packages import WHEELS
 from trainyard.kube import Kube
 from trainyard.training.transfer import Store, folder, open_store
 from trainyard.training.wheels import tags
-from trainyard.training.wheels.collect import Found
+from trainyard.training.wheels.collect import LocalWheel
 from trainyard_agent.runs.requirements import canonical
 
 
@@ -77,7 +77,7 @@ def remove(found: Store, wheels: Sequence[Stored]) -> None:
         folder.remove(found, f"{WHEELS}/{one.sha256}")
 
 
-def put(found: Store, wheels: Sequence[Found], say: Callable[[str], None]) -> int:
+def put(found: Store, wheels: Sequence[LocalWheel], say: Callable[[str], None]) -> int:
     """Brings what is not there yet; returns how many.
 
     Raises:

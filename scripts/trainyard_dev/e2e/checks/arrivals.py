@@ -73,7 +73,7 @@ def _tfjob(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     figures["gang"] = group["spec"].get("minMember")
     require(figures["gang"] == 6, f"the gang has {figures['gang']} members, due are 6")
     plain.wait_for(context, "tfjob/dist-mnist", plain.complete)
-    result = plain.told(context, plain.pods(context, "app=dist-mnist"))
+    result = plain.first_rank(context, plain.pods(context, "app=dist-mnist"))
     figures["loss"] = result["loss"]
     computed.check(context, result, "parameter-server", figures)
     require(result["world_size"] == 6, f"{result['world_size']} tasks trained together, due are 6")

@@ -41,14 +41,14 @@ def look(context: Context, namespaces: Collection[str] = (SYSTEM,)) -> dict[str,
     return found
 
 
-def words(before: Used, now: Used) -> str:
+def used(before: Used, now: Used) -> str:
     """What a pod used on average between two looks, and its memory at the second."""
     cores = (now.cpu_s - before.cpu_s) / max(1.0, now.at - before.at)
     return f"{cores:.3f} cores, {now.memory / MIB:.0f} MiB"
 
 
 def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) -> None:
-    """Fills the figure `costs` with an entry for each pod of each option, over the time since the first look.
+    """Fills the figure `costs` with an entry for each pod of each option, over the time since the first reading.
 
     Raises:
         CheckError: a pod has no figure, or goes beyond its limit.

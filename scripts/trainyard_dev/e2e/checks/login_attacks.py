@@ -10,7 +10,7 @@ from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.e2e.sites.login import ADA, EVE, PREFIX, Site
 from trainyard_dev.e2e.sites.person import Person
 
-TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: nothing is had"
+TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: all are refused"
 SECRETS = ("trainyard-login", "trainyard-login-people", "trainyard-login-tls", "trainyard-notebooks-oidc")
 HTTPS, GRPC, TELEMETRY = 5556, 5557, 5558
 CLOSED = (GRPC, TELEMETRY)

@@ -100,7 +100,7 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
     written = stopped_node.log(context, node, NAMESPACE, name)
     require(len(written) > count, f"{len(written)} lines were written: the job did not go on after the node came back")
     _delete(context, name)
-    # Kubelet may start the container anew or the Job a pod; of several pods each line has the pod's name before it.
+    # Kubelet may restart the container, or the Job create another pod: then each line begins with its pod's name.
     lines = [line[line.find("line ") :] for line in _read(context, name, len(written))]
     lost, doubled = Counter(written) - Counter(lines), Counter(lines) - Counter(written)
     pods = sorted({line.rpartition(" ")[2] for line in written})

@@ -19,7 +19,7 @@ from trainyard_dev.e2e.entry import APART, DATA, GPUS, PEOPLE, SERVING, UPGRADES
 from trainyard_dev.e2e.recorder import had, patience, require
 from trainyard_dev.e2e.sites import served
 from trainyard_dev.e2e.sites.login import ADA, PREFIX, TOKEN_S, missing
-from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import HUB, NOTEBOOK, SPACE, Site, site
 
 DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
@@ -96,7 +96,7 @@ def hub(context: Context) -> None:
                 _off(context, figures)
 
 
-def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def work(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """From the log-in to a finished job and a finished run. Raises CheckError."""
     context = there.context
     began = time.monotonic()
@@ -135,7 +135,7 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     require("eyJ" not in shown and "API_TOKEN" not in shown, "the pod shows a token to the team")
 
 
-def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def digit(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """Three cells and a second window. Raises CheckError."""
     context = there.context
     desk.at_work()
@@ -165,7 +165,7 @@ def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         runs.trainyard(context, "serve", "stop", served.MODEL, check=False)
 
 
-STEPS: dict[str, Callable[[Site, Desk, dict[str, Any]], None]] = {
+STEPS: dict[str, Callable[[Site, NotebookWindow, dict[str, Any]], None]] = {
     "notebooks.work": work,
     "notebooks.digit": digit,
     "notebooks.upgrade": notebooks_lives.upgraded,
@@ -183,12 +183,12 @@ def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
     for name, now in after.items():
         part = next((part for part in ("hub", "proxy", "ada") if f"-notebook-{part}" in name), "")
         if part and name in before and now.at > before[name].at:
-            found[part.replace("ada", "a notebook")] = costs.words(before[name], now)
+            found[part.replace("ada", "a notebook")] = costs.used(before[name], now)
     require(len(found) == 3, f"kubelet has figures of {sorted(found)} only")
     return found
 
 
-def _token(desk: Desk) -> str:
+def _token(desk: NotebookWindow) -> str:
     """A digest of the token that the notebook is given now."""
     said = desk.says(TOKEN, "token ")
     return said.strip().rpartition(" ")[2]

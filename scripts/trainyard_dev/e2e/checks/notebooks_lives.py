@@ -11,18 +11,18 @@ from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE
 from trainyard_dev.e2e.jobs import GROUP_API
 from trainyard_dev.e2e.recorder import require, until
-from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
 
 GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
-UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"
+UPGRADED = "an upgrade restarts the hub; notebook, kernel and log-in go on"
 CULLED = "an idle notebook ends, and is back with its files"
 IDLE_S, LOOK_S = 60, 20
 REPORTED_S = 330.0  # a notebook tells the hub of its work every five minutes
 GONE_S = 180.0
 
 
-def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def gpu(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """The pod as Volcano has it, and a job that displaces it. Raises CheckError."""
     context = there.context
     kubectl = context.kubectl
@@ -76,13 +76,13 @@ def _running(there: Site, job: str) -> bool:
     return any(pod["status"]["phase"] in ("Running", "Succeeded") for pod in pods)
 
 
-def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def upgraded(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """Other values for the hub while a kernel holds something. Raises CheckError."""
     desk.at_work()
     desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
     pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
     figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
-    require(there.uid(HUB, SPACE) != hub, "the hub was not started anew")
+    require(there.uid(HUB, SPACE) != hub, "the hub was not restarted")
     require(there.uid(NOTEBOOK, NAMESPACE) == pod, "the upgrade took the notebook's pod away")
     desk.says("print('still', kept)", "still 42")
     desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
@@ -90,7 +90,7 @@ def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     require(status == f"{there.hub}/hub/home", f"the hub of after sends her to {status}")
 
 
-def culled(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def culled(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """Nobody works, it ends; the file is there when it is back. Raises CheckError."""
     kubectl = there.context.kubectl
     desk.at_work()

@@ -11,7 +11,7 @@ from trainyard_dev.e2e.checks import policies
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.sites.login import ADA, BOB, CID, PREFIX, TOKEN_S
-from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import NOTEBOOK, Site
 from trainyard_dev.e2e.sites.person import WRONG, fill_in
 
@@ -21,7 +21,7 @@ TOLD_S, ENDS_S = 120.0, 180.0
 ANSWER_S = 30.0
 
 
-def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def strangers(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """While hers runs, another team's member by a browser, and both by the API. Raises CheckError."""
     context = there.context
     desk.at_work()
@@ -72,7 +72,7 @@ def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     figures["refused"] = tried + 5
 
 
-def left(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+def left(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     """Taken out at the issuer and blocked while her notebook runs. Raises CheckError."""
     context = there.context
     desk.at_work()
@@ -97,7 +97,7 @@ def left(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         other.page.wait("document.querySelector('#team') !== null", "the choice of a team")
 
 
-def _let_in(desk: Desk) -> str:
+def _let_in(desk: NotebookWindow) -> str:
     """What a cell is told by the API server; "" when it is refused, or when the window's notebook is closed to her."""
     try:
         said = desk.cell("!kubectl get pods -o name", ANSWER_S)

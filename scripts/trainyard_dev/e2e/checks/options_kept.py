@@ -61,13 +61,13 @@ HUB = f"{releases.RELEASE}-notebook-hub"
 ANSWER_S = 60
 
 
-class Kept:
+class OptionsRelease:
     """A release with all options, and what each held at the last look."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.lines = context, trail.Lines(context)
         self.values = ""  # of the release, as YAML
-        self.born: trail.Born | None = None
+        self.born: trail.ProcessStart | None = None
         self.brought: dict[str, options.Objects] = {}
         self.people: dict[str, Any] = {}
         self.keys: dict[str, bytes] = {}
@@ -119,9 +119,9 @@ class Kept:
             found = self.context.kubectl.get("resourcequota", "team-serving", "-n", NAMESPACE)[0]["spec"]["hard"]
             require(found.get("pods") == str(PODS), f"after the upgrade a team may have {found}")
         with recorder.check(IDS[LOGIN], TITLES[IDS[LOGIN]]):
-            require(self._people() == self.people, "an upgrade made passwords, certificate or signing key anew")
+            require(self._people() == self.people, "an upgrade replaced passwords, certificate or signing key")
         with recorder.check(IDS[NOTEBOOKS], TITLES[IDS[NOTEBOOKS]]):
-            require(self._hub() == self.keys, "an upgrade made the hub's keys anew")
+            require(self._hub() == self.keys, "an upgrade replaced the hub's keys")
 
     def _may_serve(self) -> str:
         words = (*member(NAMESPACE), "auth", "can-i", "create", "deployments.apps", "-n", NAMESPACE)

@@ -72,7 +72,7 @@ def installed(context: Context) -> None:
             code, _, said = runs.trainyard(context, "submit", Path(scratch) / "lacks.py", team=OTHER, check=False)
             due = "no run gets the package trainyard-tiny==0.1: there is trainyard-tiny"
             require(code == 2 and due in said, f"submit ended with {code}: {said[-500:]}")
-        title = "a line that can't be had is named, with what to do"
+        title = "a package that is not available is named, with what to do"
         with context.recorder.check("train.requirements-line", title) as figures:
             (folder / "requirements.txt").write_text("torch\n\ntrainyard-tiny==0.1\n")
             code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)

@@ -188,7 +188,7 @@ def _within(amounts: dict[str, Any], held: dict[str, Any]) -> bool:
 
 
 def _hidden(context: Context) -> str:
-    """A member of another team gets nothing of it, nor a member what the platform's pods use; what they are told."""
+    """A member of another team gets none of it, nor a member what the platform's pods use; what they are told."""
     told = []
     for team, words in ((OTHER, (JOB, "-n", NAMESPACE)), (NAMESPACE, ("--components", "-n", SYSTEM))):
         said = _refused(context, team, *words)

@@ -92,7 +92,7 @@ def looked_at(context: Context) -> None:
         loss = [value for line in found["metrics"] if line["name"] == "loss" for value in line["values"]]
         require(len(loss) == 2 and loss[0] < loss[1], f"the losses are {loss}")
         require(found["code"][0]["same"], f"one folder has two digests: {found['code']}")
-        require(ElementTree.parse(drawing).getroot().tag.endswith("svg"), "the drawing is no SVG")
+        require(ElementTree.parse(drawing).getroot().tag.endswith("svg"), "the drawing is not an SVG")
         figures["loss"] = loss
     with context.recorder.check("seeing.tensorboard", "a run's event files in TensorBoard, gone at Ctrl-C") as figures:
         began = time.monotonic()

@@ -125,12 +125,12 @@ def _running(context: Context) -> dict[str, tuple[str, int]]:
 
 
 def _undisturbed(context: Context, before: dict[str, tuple[str, int]]) -> None:
-    """All are the same pods as before, services and store have not started anew, and nothing tells of an end."""
+    """All are the same pods as before, services and store have not restarted, and nothing tells of an end."""
     after = _running(context)
     gone = [name for name, (uid, _) in before.items() if after.get(name, ("", 0))[0] != uid]
     require(not gone, f"gave way: {', '.join(gone)}")
     anew = [name for name in DUE if after[name] != before[name]]
-    require(not anew, f"started anew: {', '.join(anew)}")
+    require(not anew, f"restarted: {', '.join(anew)}")
     for space in (SHOP, SYSTEM):
         told = context.kubectl.get("events", "-n", space)
         ends = [f"{one['involvedObject'].get('name')}: {one['reason']} {one.get('message', '')}" for one in told
@@ -185,7 +185,8 @@ def _judged(pairs: dict[str, latency.Pair]) -> dict[str, Any]:
     for name, pair in pairs.items():
         for side in (pair.without, pair.beside):
             require(side.lost <= LOST * side.asked, f"{name} lost {side.lost} of {side.asked} requests")
-        figures[name] = {"without": pair.without.told(), "beside": pair.beside.told(), "times": round(pair.times(), 2)}
+        sides = {"without": pair.without.figures(), "beside": pair.beside.figures()}
+        figures[name] = sides | {"times": round(pair.times(), 2)}
         slow = pair.beside.percentile(50)
         what = (
             f"{name} takes {slow:.3f} s for half of the requests, {pair.times():.0f} times as long as without training"

@@ -47,7 +47,7 @@ FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine
                "pipelines/serve.py", "scripts/trainyard_agent", "policies", "scripts/trainyard_dev/e2e/flows/served")
 )  # fmt: skip
 def on(context: Context) -> None:
-    """On, all checks in turn on one model, off again; nothing of it is left."""
+    """On, all checks in turn on one model, off again; nothing is left."""
     works = {
         "serving.answers": _answers, "serving.rollout": _rollout, "serving.upgrade": _upgrade,
         "serving.keys": serving_access.keys, "serving.canary": _canary, "serving.strangers": serving_access.strangers,
@@ -98,7 +98,7 @@ def _answers(context: Context, figures: dict[str, Any]) -> None:
 
 def _rollout(context: Context, figures: dict[str, Any]) -> None:
     first, second = served.begin(context)
-    with asking.Beside(context, MODEL, REQUESTS, RATE) as load:
+    with asking.LoadPod(context, MODEL, REQUESTS, RATE) as load:
         time.sleep(10)
         served.serve(context, second)
         runs.trainyard(context, "serve", "rollback", MODEL, timeout=served.READY_S)
@@ -112,7 +112,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
     name = f"deployment/{NAME}"
     context.kubectl("patch", name, "-n", NAMESPACE, "--type=json", "-p", json.dumps(probes))
     context.rolled_out(name, 300, NAMESPACE)
-    with asking.Beside(context, MODEL, FEW, RATE) as load:
+    with asking.LoadPod(context, MODEL, FEW, RATE) as load:
         context.kubectl("rollout", "restart", name, "-n", NAMESPACE)
         seen = load.ended()
     figures[f"failed without readiness, of {FEW}"] = asking.failed(seen)
@@ -126,7 +126,7 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     served.serve(context, first, "--from", "namespaces")
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
     there = context.namespace(serving_access.ELSEWHERE, wait=False)
-    with there as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
+    with there as other, asking.LoadPod(context, MODEL, LASTING, RATE) as load:
         ways, seconds = [serving_access.reached(context, other)], []
         with changed(context, f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={{{other}}}") as took:
             seconds.append(took)
@@ -134,7 +134,7 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
         ways.append(serving_access.reached(context, other))
         seen = load.ended()
     now = costs.look(context, (NAMESPACE,))
-    replicas = [costs.words(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]
+    replicas = [costs.used(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]
     figures |= {"upgrade_seconds": seconds, "from another namespace": ways, "a replica's cost": replicas}
     figures |= {"requests": LASTING, "a second": round(LASTING / seen["seconds"]), "failed": asking.failed(seen)}
     require(ways == ["closed", "open", "closed"], f"before, allowed, and not any more: {ways}")
@@ -163,11 +163,11 @@ def _figures(seen: dict[str, Any]) -> dict[str, Any]:
 def _canary(context: Context, figures: dict[str, Any]) -> None:
     first, second = served.begin(context)
     served.serve(context, second, "--canary-share", "25", "--replicas", "4")
-    seen = asking.versions(asking.load(context, MODEL, 2000, RATE, anew=True))
+    seen = asking.versions(asking.load(context, MODEL, 2000, RATE, fresh=True))
     figures["share of the canary, %"] = share = round(100 * seen.get(second, 0) / 2000)
     require(10 <= share <= 45, f"the canary has one of four replicas and answered {share} % of 2000 requests")
     runs.trainyard(context, "serve", "rollback", MODEL, timeout=served.READY_S)
-    seen = asking.versions(asking.load(context, MODEL, 100, 100, anew=True))
+    seen = asking.versions(asking.load(context, MODEL, 100, 100, fresh=True))
     require(set(seen) == {first}, f"the canary answers after it was taken back: {seen}")
 
 

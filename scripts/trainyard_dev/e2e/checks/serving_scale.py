@@ -69,7 +69,7 @@ def _there_and_back(context: Context, figures: dict[str, Any], rate: float) -> N
     require(_replicas(context) == (1, 1), f"before the load there are {_replicas(context)} replicas")
     began = time.monotonic()
     figures["requests a second"] = rate
-    with asking.Beside(context, MODEL, LONG, rate):
+    with asking.LoadPod(context, MODEL, LONG, rate):
         _await_replicas(context, MOST, UP_S)
         figures["to four, s"] = round(time.monotonic() - began)
     began = time.monotonic()

@@ -39,7 +39,7 @@ class Lines:
         """Waits until the store has every line up to now.
 
         Raises:
-            CheckError: some are missing after two minutes, or a collector began anew and not where it was.
+            CheckError: some are missing after two minutes, or a collector began from the start.
         """
         said = self.context.kubectl("logs", "-n", SPACE, NAME, "--tail=1").stdout.split()
         found = self._await(int(said[1]))
@@ -78,14 +78,14 @@ def _number(line: Line) -> int:
 
 
 @dataclass(frozen=True)
-class Born:
+class ProcessStart:
     """Which process of Prometheus's ran at a moment (Unix seconds), by its own series."""
 
     at: float
     value: str
 
 
-def born(context: Context, after: Born | None = None) -> Born:
+def born(context: Context, after: ProcessStart | None = None) -> ProcessStart:
     """The process that runs now, once it has asked itself. Raises CheckError after two minutes.
 
     Args:
@@ -97,12 +97,12 @@ def born(context: Context, after: Born | None = None) -> Born:
             told = [(float(one["value"][1]), one["value"]) for one in ask(port, "query", query=BORN)["result"]]
             moment, value = max(told)[1] if told else (0.0, "")
             if value and (not after or float(value) > float(after.value)):
-                return Born(float(moment), str(value))
+                return ProcessStart(float(moment), str(value))
             what = "was not started again" if told else f"has no {BORN}"
             wait(f"Prometheus {what} within {PATIENCE_S:.0f} s")
 
 
-def require_kept(context: Context, before: Born | None) -> Born:
+def require_kept(context: Context, before: ProcessStart | None) -> ProcessStart:
     """Another process runs, and it has the series of the former one. Returns the one that runs.
 
     Raises:

@@ -74,7 +74,7 @@ def _two_slots(job: dict[str, Any]) -> None:
 
 
 def _without_chief(job: dict[str, Any]) -> None:
-    """2 PS and 4 workers that start anew after a failure, as articles have it: worker 0 is where the job ends."""
+    """2 PS and 4 workers that restart after a failure, as articles have it: worker 0 is where the job ends."""
     replicas = job["spec"]["tfReplicaSpecs"]
     del replicas["Chief"]
     replicas["Worker"]["replicas"], replicas["PS"]["replicas"] = 4, 2
@@ -252,7 +252,7 @@ def _check_devices(
         )
         if context.gpu == "mock" and asked:
             known = node_uuids(node, context.spec.count)
-            require(set(devices) <= set(known), f"{name} saw {devices}, which are no GPUs of {node}")
+            require(set(devices) <= set(known), f"{name} saw {devices}, which are not GPUs of {node}")
             expected = sorted(f"/dev/nvidia{known.index(device)}" for device in devices)
             require(
                 sorted(result["device_nodes"]) == expected,

@@ -35,7 +35,7 @@ TITLES = {
 
 def uninstalled(context: Context) -> None:
     """All checks in order, on a release with the two teams; leaves a cluster without it."""
-    kept = options_kept.Kept(context)
+    kept = options_kept.OptionsRelease(context)
     try:
         _there_and_back(context, kept)
     finally:
@@ -44,7 +44,7 @@ def uninstalled(context: Context) -> None:
         purged(context)
 
 
-def _there_and_back(context: Context, kept: options_kept.Kept) -> None:
+def _there_and_back(context: Context, kept: options_kept.OptionsRelease) -> None:
     kubectl, recorder = context.kubectl, context.recorder
     held: dict[str, Any] = {}
     with recorder.check("uninstall.clean", TITLES["uninstall.clean"]) as figures:

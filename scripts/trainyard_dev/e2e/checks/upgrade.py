@@ -133,7 +133,7 @@ def _put(context: Context) -> float:
         return releases.put(context, "upgrade", [*files, on])
 
 
-def _options_on(context: Context, lines: trail.Lines) -> trail.Born | None:
+def _options_on(context: Context, lines: trail.Lines) -> trail.ProcessStart | None:
     """Both at work after the first upgrade; which Prometheus it is, None where that failed."""
     with context.recorder.check("upgrade.options-on", TITLES["upgrade.options-on"]) as figures:
         before = trail.born(context)
@@ -143,7 +143,7 @@ def _options_on(context: Context, lines: trail.Lines) -> trail.Born | None:
     return None
 
 
-def _options_kept(context: Context, lines: trail.Lines, before: trail.Born | None) -> None:
+def _options_kept(context: Context, lines: trail.Lines, before: trail.ProcessStart | None) -> None:
     title = TITLES["upgrade.options"]
     if not (before and context.recorder.passed("upgrade.rollback")):
         context.recorder.skip("upgrade.options", title, "they did not run before, or the release did not come back")

@@ -117,7 +117,7 @@ def _example(context: Context, one: Picked, fills: bool) -> dict[str, Any]:
 
 
 def _computed(context: Context, one: Picked, selector: str, said: dict[str, Any]) -> None:
-    result = plain.told(context, plain.pods(context, selector))
+    result = plain.first_rank(context, plain.pods(context, selector))
     computed.check(context, result, one.backend, said)
     said |= {"ranks": result["world_size"], "loss": result["loss"]}
     require(said["ranks"] == one.world, f"{one.name}: {said['ranks']} ranks trained together, due are {one.world}")

@@ -1,6 +1,6 @@
 """Cuts the nodes of a test cluster off from everything but themselves, and joins them again.
 
-The rules stand in the nodes' own network namespace: a chain of the mangle table, which sees every packet that a node
+The rules are in the nodes' own network namespace: a chain of the mangle table, which sees every packet that a node
 sends or forwards before network policies have their say. Names of nodes and registry are written into the nodes' hosts
 files, because the name server lies outside.
 """

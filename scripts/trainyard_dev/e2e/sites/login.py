@@ -41,7 +41,7 @@ REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 def missing(context: Context) -> str:
     """Why nobody can log in here; "" where one can."""
     on = login.is_on(context.cluster)
-    return browser.missing() if on else "this cluster's API server was made without log-in: make it anew"
+    return browser.missing() if on else "this cluster's API server was made without log-in: create it again"
 
 
 @dataclass

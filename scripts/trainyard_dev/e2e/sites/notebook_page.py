@@ -24,7 +24,7 @@ CELLS = f"[...document.querySelectorAll({json.dumps(f'{NOTEBOOK} .jp-CodeCell')}
 
 
 @dataclass
-class Desk:
+class NotebookWindow:
     """One window of one person.
 
     Args:

@@ -13,7 +13,7 @@ from trainyard_dev.cluster import login
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import had, patience
 from trainyard_dev.e2e.sites.login import ADA, BOB, Issuer
-from trainyard_dev.e2e.sites.notebook_page import Desk
+from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 
 SPACE = f"{SYSTEM}-notebooks"
 PORT = 30557  # of every node, where the hub is reached
@@ -60,14 +60,14 @@ class Site(Issuer):
         seconds, published = self.upgrade(
             people, blocked, hub, contract=preempt, serving={"enabled": True}, notebooks=option
         )
-        _told(self.context, published["authentication.yaml"])
+        _wait_until_read(self.context, published["authentication.yaml"])
         return seconds
 
     @contextmanager
-    def desk(self, email: str) -> Iterator[Desk]:
+    def desk(self, email: str) -> Iterator[NotebookWindow]:
         """A person at a window of their own."""
         with browser.window(trusted=self.trusted) as page:
-            yield Desk(page, self.hub, email, self.passwords[email])
+            yield NotebookWindow(page, self.hub, email, self.passwords[email])
 
     def uid(self, pod: str, namespace: str) -> str:
         """Which pod has that name now. Raises CheckError when there is none."""
@@ -94,7 +94,7 @@ def site(context: Context, folder: Path) -> Iterator[Site]:
         yield found
 
 
-def _told(context: Context, text: str) -> None:
+def _wait_until_read(context: Context, text: str) -> None:
     """Tells the API server whose tokens count, and waits until it says that it has read it. Raises CheckError."""
     login.publish(context.cluster, text)
     due = f'hash="sha256:{hashlib.sha256(text.encode()).hexdigest()}"'

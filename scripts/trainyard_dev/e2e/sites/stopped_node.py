@@ -9,7 +9,7 @@ from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import patience, require
 
 PATIENCE_S = 180.0
-# Nobody is asked to end: kubelet and the runtime first, so that they start nothing anew, then whatever is in a pod.
+# Nobody is asked to end: kubelet and the runtime first, so that they restart nothing, then whatever is in a pod.
 STOP = """
 systemctl kill --signal=KILL kubelet containerd
 systemctl stop kubelet containerd

@@ -174,14 +174,14 @@ def test_a_job_that_was_stopped_stays_to_be_looked_at(on: Any) -> None:
 def test_a_step_s_job_is_stopped_with_its_run(on: Any) -> None:
     team = waiting()
     done = on(team)("stop", "mnist-1-train")
-    assert done.code == 2 and "is a step of run mnist-1. stop the run: trainyard runs stop mnist-1" in done.err
+    assert done.code == 2 and "is a step of run mnist-1. stop the run: trainyard runs stop mnist-1" in done.error()
     assert (team.patched, team.deleted) == ([], [])
 
 
 def test_delete_wants_an_end_or_force(on: Any) -> None:
     team = waiting()
     done = on(team)("delete", "big")
-    assert done.code == 2 and "job big has not ended. stop it first, or add --force" in done.err
+    assert done.code == 2 and "job big has not ended. stop it first, or add --force" in done.error()
     assert on(team)("delete", "big", "mnist-1", "--force").out == "job big deleted\nrun mnist-1 deleted\n"
     assert team.deleted == ["mpijobs.kubeflow.org/big", "workflows.argoproj.io/mnist-1"]
 
@@ -193,18 +193,18 @@ def twins() -> Team:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("y", "y is the name of 2: pipeline/y, job/y. say which one"),
-        ("x", "x is the name of 2: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x. say which one"),
-        ("job/x", "job/x is the name of 2: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x"),
+        ("y", "y is ambiguous: pipeline/y, job/y. use one of these names"),
+        ("x", "x is ambiguous: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x. use one of these names"),
+        ("job/x", "job/x is ambiguous: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x"),
         ("pod/x", "pod/x: invalid kind of run: pod. write pipeline/x or job/x"),
-        ("none", "there is no run or job none in vision. `trainyard runs list` shows those there are"),
-        ("job/none", "there is no job none in vision"),
-        ("pipeline/x", "there is no run x in vision"),
+        ("none", "no run or job none in vision. `trainyard runs list` shows those there are"),
+        ("job/none", "no job none in vision"),
+        ("pipeline/x", "no run x in vision"),
     ],
 )
 def test_names_that_stand_for_several_or_for_nothing(on: Any, name: str, says: str) -> None:
     done = on(twins())("show", name)
-    assert done.code in (1, 2) and says in done.err
+    assert done.code in (1, 2) and says in done.error()
 
 
 def test_a_whole_name_says_which_one(on: Any) -> None:
@@ -220,14 +220,14 @@ def test_a_whole_name_says_which_one(on: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("retry", "x"), "which isn't tried again. send it again with `trainyard train`; --resume x begins"),
+        (("retry", "x"), "which can't be retried. send it again with `trainyard train`; --resume x begins"),
         (("artifacts", "x"), "which has no artifacts. `trainyard train --attach x` brings its results"),
         (("show", "x", "--lineage"), "which has no lineage. `trainyard runs show x` shows it"),
     ],
 )
 def test_what_only_runs_of_pipelines_have_is_refused_for_jobs(on: Any, words: tuple[str, ...], says: str) -> None:
     done = on(Team(job("x")))(*words)
-    assert done.code == 2 and f"job x is a training job, {says}" in done.err
+    assert done.code == 2 and f"job x is a training job, {says}" in done.error()
 
 
 def test_names_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:

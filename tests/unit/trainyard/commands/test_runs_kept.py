@@ -53,7 +53,7 @@ def test_a_deleted_job_s_log_is_found(on: Any) -> None:
     run = on(Team())
     done = run("digits")
     assert (done.code, done.out) == (0, "epoch 1\nepoch 2\n"), done.err
-    assert "there is no run or job digits in vision; looking for it in the store" in done.err
+    assert "no run or job digits in vision; looking for it in the store" in done.err
     assert "there are also worker-0" in done.err
     assert run("digits", "worker-0").out == "beside\n"
     assert run("digits", "--tail", "1").out == "epoch 2\n"
@@ -108,7 +108,7 @@ def test_a_pod_of_the_platform_is_read_with_the_platform_s_key(on: Any, monkeypa
 
 def test_where_no_logs_are_kept_the_reason_is_as_before(on: Any) -> None:
     done = on(Team(), bucket="")("digits")
-    assert done.code == 1 and "there is no run or job digits in vision" in done.err and not on.opened
+    assert done.code == 1 and "no run or job digits in vision" in done.err and not on.opened
     done = on(Team(job("digits", Succeeded="done")), bucket="")("digits")
     assert done.code == 1 and "job digits has no log: its pods are gone" in done.err
     assert on(Team(), bucket="")("job/digits").code == 2

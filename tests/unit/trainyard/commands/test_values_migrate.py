@@ -87,9 +87,9 @@ def test_layouts(before: str, after: str, file: Path, trainyard: Call) -> None:
         (BLOCK.format("order: [strict]"), 1, "which the chart never took"),
         ("x: &x strict\n" + BLOCK.format("order: *x").replace("*x}", "*x }"), 2, "can't be rewritten"),
         ("x: &x {order: strict}\n" + BLOCK.format("<<: *x"), 2, "can't be rewritten"),
-        ("a: [\n", 2, "not YAML"),
+        ("a: [\n", 2, "invalid YAML: "),
         ("- 1\n", 0, "not a values file"),
-        ("apiVersion: v1\nkind: ConfigMap\n", 0, "this is a ConfigMap, no values file"),
+        ("apiVersion: v1\nkind: ConfigMap\n", 0, "this is a ConfigMap, not a values file"),
         ("order: 1\norder: 2\n", 2, "the key order is written twice"),
     ],
 )

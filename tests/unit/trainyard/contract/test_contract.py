@@ -137,7 +137,7 @@ def test_values_without_helm_say_what_to_give_instead(tmp_path: Path, monkeypatc
     file = tmp_path / "values.yaml"
     file.write_text("global: {contract: {teams: [{name: nobody-asked-before}]}}\n")
     with pytest.raises(
-        UsageError, match=r"by Helm, and helm is not installed.*kubectl get configmap trainyard-contract"
+        UsageError, match=r"needs Helm: helm is not installed.*kubectl get configmap trainyard-contract"
     ):
         contract.load(file)
     assert contract.defaults().default_queue == "training"  # nothing is run for those

@@ -86,13 +86,13 @@ def test_the_image_that_has_it_is_taken(
     ("framework", "modules", "image", "what", "hint"),
     [
         ("pytorch", ("keras",), "", "imports keras, which the image trainer-torch lacks",
-         "take --framework tensorflow, whose image trainer-tensorflow has it, or write keras=="),
+         "use --framework tensorflow, whose image trainer-tensorflow has it, or write keras=="),
         ("pytorch", ("transformers",), f"trainyard/trainer-torch:{__version__}", "imports transformers",
-         f"take --image docker.io/trainyard/trainer-transformers:{__version__}, which has it, or write transformers=="),
+         f"use --image docker.io/trainyard/trainer-transformers:{__version__}, which has it, or write transformers=="),
         ("pytorch", ("sklearn.svm",), "", "imports sklearn", "write scikit-learn into requirements.txt"),
         ("pytorch", ("deepspeed",), "", "imports deepspeed", "it compiles its operators where it runs"),
         ("mpi", ("horovod.tensorflow",), f"trainyard/trainer-horovod:{__version__}", "imports horovod.tensorflow",
-         "take --image docker.io/trainyard/trainer-horovod-tensorflow"),
+         "use --image docker.io/trainyard/trainer-horovod-tensorflow"),
         ("mpi", ("horovod.tensorflow", "torch"), "", "imports horovod.tensorflow",
          "no image of the platform has it beside torch: name one of yours"),
         ("mpi", ("horovod.keras",), "", "imports horovod.keras", "import horovod.tensorflow.keras"),
@@ -184,7 +184,7 @@ def test_what_requirements_list_is_there_and_may_bring_the_rest(team_config: Tea
         ("mpi", ("horovod.torch", "transformers"), {"transformers": "write transformers=="}),
         ("mpi", ("mpi4py", "lightning"), {"lightning": "write lightning=="}),
         ("mpi", ("horovod.torch", "tensorflow"), {"tensorflow": "write tensorflow-cpu=="}),
-        ("pytorch", ("keras", "sklearn"), {"keras": "take --framework tensorflow", "sklearn": "write scikit-learn"}),
+        ("pytorch", ("keras", "sklearn"), {"keras": "use --framework tensorflow", "sklearn": "write scikit-learn"}),
     ],
 )
 def test_an_image_that_lacks_another_import_is_no_answer_and_all_is_said(

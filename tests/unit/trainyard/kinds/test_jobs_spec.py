@@ -11,7 +11,7 @@ from trainyard.kinds.spec import amount_of, seconds
 
 @pytest.mark.parametrize("name", ["Upper", "1st", "a" * 51, "a_b", "", "ends-"])
 def test_names_that_no_pod_can_have_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="can't be a job's name"):
+    with pytest.raises(UsageError, match="invalid job name"):
         JobSpec(name=name, command=("x",))
 
 
@@ -44,19 +44,19 @@ mounts: [{claim: shared, path: /data, readOnly: true}]
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("name: x\ngpu: 2\n", 2, "there is no setting gpu. did you mean gpus"),
+        ("name: x\ngpu: 2\n", 2, "unknown setting gpu. did you mean gpus"),
         ("name: x\nnodes: two\n", 2, 'nodes is "two". it must be a whole number'),
-        ("name: x\nnodes: 0\n", 2, "nodes is 0. the least is 1"),
-        ("name: x\nframework: caffe\n", 2, f'framework is "caffe". take one of {", ".join(registry.FRAMEWORKS)}'),
+        ("name: x\nnodes: 0\n", 2, "nodes is 0. use at least 1"),
+        ("name: x\nframework: caffe\n", 2, f'framework is "caffe". use one of {", ".join(registry.FRAMEWORKS)}'),
         ("name: x\nenv:\n  LR: 0.1\n", 3, "env.LR is 0.1. write each value as a text in quotes"),
         ("name: x\nenv:\n  DEBUG: yes\n", 3, "env.DEBUG is true, which YAML reads as yes or no"),
-        ("name: x\nenv:\n  yes: a\n", 2, "env has the name true, which must be text"),
+        ("name: x\nenv:\n  yes: a\n", 2, "env has the name true, which may have letters, digits and _ only"),
         ("command: python train.py\n", 1, "write it as a list of words"),
         ("name: x\nmounts:\n- {claim: shared}\n", 3, "it needs claim, path"),
         ("name: x\nname: y\n", 2, "the key name is written twice, first on line 1"),
-        ("- a\n", 1, "settings are a list of `key: value`"),
-        ("name: [\n", 2, "not YAML"),
-        ("name: x\nresults: ../up\n", 2, "results is"),
+        ("- a\n", 1, "settings must be a map of `key: value`"),
+        ("name: [\n", 2, "invalid YAML: "),
+        ("name: x\nresults: ../up\n", 2, "invalid results: "),
         ("name: x\n---\nname: y\n", 0, "several documents"),
     ],
 )

@@ -135,7 +135,7 @@ def test_mpirun_that_names_no_size_is_an_mpijob_all_the_same() -> None:
         ("horovodrun -np 4 --hostfile none python x.py", {}, "the file of hosts none can't be read"),
         ("mpirun -H a:2,b:2 --new 1 python x.py", {}, "mpirun's option --new can't be kept"),
         ("mpirun -np 4 python x.py", {"framework": "pytorch"}, "starts ranks by MPI, and framework is pytorch"),
-        ("horovodrun -np 5000 -H a:5000 python x.py", {}, "horovodrun: processes is 5000. the most is 256"),
+        ("horovodrun -np 5000 -H a:5000 python x.py", {}, "horovodrun: processes is 5000. use at most 256"),
     ],
 )
 def test_what_an_mpijob_can_not_be_is_refused(words: str, given: dict[str, Any], says: str) -> None:

@@ -1,4 +1,4 @@
-"""What a script saves where nobody brings it away, by the paths that stand in its text."""
+"""What a script saves where nobody brings it away, by the paths in its text."""
 
 from __future__ import annotations
 
@@ -45,4 +45,4 @@ def test_files_that_the_script_imports_are_read_and_no_others(tmp_path: Path) ->
     (one,) = saved.lost(tmp_path, ("torchrun", "train.py"), ["results"], [])
     assert (one.file, one.line) == ("helper.py", 2)
     assert saved.lost(tmp_path, ("sh", "-c", "cd x && python train.py"), ["results"], []) == []
-    assert one.said("") == ("helper.py:2 saves m.h5, which goes with the pod", "name a folder with --results")
+    assert one.advice("") == ("helper.py:2 saves m.h5, which goes with the pod", "name a folder with --results")

@@ -51,8 +51,8 @@ class TestHub:
     @pytest.mark.parametrize(
         ("answer", "said"),
         [
-            ((403, b"{}"), "the hub answers 403 Forbidden. stop the notebook at the hub and start it again"),
-            ((200, b"<html>"), "the hub's answer is no JSON"),
+            ((403, b"{}"), "the hub answered 403 Forbidden. stop the notebook at the hub and start it again"),
+            ((200, b"<html>"), "the hub's answer is not JSON"),
             ((200, b"[]"), "the hub has no token for you. log out of the hub and in again"),
             ((200, b'{"auth_state": null}'), "the hub has no token for you"),
             ((200, b'{"auth_state": {"id_token": "x"}}'), "the issuer's token can't be read"),

@@ -22,7 +22,7 @@ class TestSession:
 
     def asked(self, monkeypatch: pytest.MonkeyPatch, *answers: Any) -> Fixed:
         found = Fixed(*answers)
-        monkeypatch.setattr(session, "Asker", lambda ca: found)
+        monkeypatch.setattr(session, "IssuerClient", lambda ca: found)
         return found
 
     def test_a_fresh_token_needs_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,11 @@ class TestAsking:
     @pytest.mark.parametrize("url", ["http://login.example.org", "file:///etc/passwd", "https://", "login"])
     def test_an_issuer_is_asked_over_tls_only(self, url: str) -> None:
         with pytest.raises(TrainyardError, match="the address is not https"):
-            asking.Asker().get(url)
+            asking.IssuerClient().get(url)
 
     def test_a_missing_authority_is_named(self) -> None:
         with pytest.raises(TrainyardError) as raised:
-            asking.Asker("/none/ca.crt").get(URL)
+            asking.IssuerClient("/none/ca.crt").get(URL)
         assert str(raised.value).startswith("/none/ca.crt: the authority can't be read: No such file")
 
 
@@ -41,7 +41,7 @@ class TestDiscovery:
             ({"issuer": "https://evil.example.org"}, "it calls itself https://evil.example.org. give --issuer exactly"),
             ({"token_endpoint": None}, "it names no token_endpoint"),
             ({"token_endpoint": "http://login.example.org/token"}, "the address is not https"),
-            ({"code_challenge_methods_supported": ["plain"]}, "it takes no PKCE with S256"),
+            ({"code_challenge_methods_supported": ["plain"]}, "it does not support PKCE with S256"),
         ],
     )
     def test_what_a_log_in_lacks_is_named(self, changed: dict[str, Any], said: str) -> None:

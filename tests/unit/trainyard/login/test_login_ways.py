@@ -129,7 +129,7 @@ class TestDevice:
             ((asking.RefusedError("invalid_client"),), "it gives no device code: invalid_client"),
             (({"device_code": "d"},), "its device code lacks 'user_code'"),
             ((BEGUN, asking.RefusedError("access_denied", "no")), "the log-in was refused: access_denied: no"),
-            ((BEGUN | {"expires_in": -1},), "nobody logged in before the code ended"),
+            ((BEGUN | {"expires_in": -1},), "nobody logged in before the code expired"),
         ],
     )
     def test_it_says_what_went_wrong(self, answers: tuple[Any, ...], said: str) -> None:
@@ -138,5 +138,5 @@ class TestDevice:
         assert said in str(raised.value)
 
     def test_an_issuer_without_it_says_so(self) -> None:
-        with pytest.raises(TrainyardError, match="it has no device codes"):
+        with pytest.raises(TrainyardError, match="it does not offer device codes"):
             device.log_in(Fixed(), TestBrowser.AT, CLIENT)

@@ -71,7 +71,7 @@ def test_a_pod_is_its_owner_s_where_two_jobs_have_a_name() -> None:
     from trainyard.observe import jobs
 
     one, two = job("a"), job("a", "tensorflow")
-    around = jobs.Around(pods=[of_job(one, "master", 0, "Running")])
+    around = jobs.NamespaceSnapshot(pods=[of_job(one, "master", 0, "Running")])
     assert len(jobs.snapshot_of(around, one, "a").pods) == 1 and jobs.snapshot_of(around, two, "a").pods == []
 
 

@@ -85,7 +85,7 @@ def test_one_of_two_hera_workflows(tmp_path: Path) -> None:
         ("a.yaml", ARGO.replace("kind: Workflow", "kind: CronWorkflow"), "the Workflow has no spec"),
         ("a.yaml", ARGO + "---\na: 1\n", "the file holds 2 documents, not one Workflow"),
         ("a.yaml", ARGO.replace("metadata: {generateName: by-hand-}", ""), "the Workflow has no name"),
-        ("a.yaml", ARGO.replace("spec:", "spec: [").replace("  entrypoint", "entrypoint"), "not YAML"),
+        ("a.yaml", ARGO.replace("spec:", "spec: [").replace("  entrypoint", "entrypoint"), "invalid YAML: "),
         ("a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "the Workflow has no spec"),
     ],
 )

@@ -175,7 +175,7 @@ def test_which_measured_containers_are_a_place_s() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("a: [", "not YAML"),
+        ("a: [", "invalid YAML: "),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "no job in it says what it asks for"),
         ("", "no job in it says what it asks for"),
         ("- 1\n", "not an object"),

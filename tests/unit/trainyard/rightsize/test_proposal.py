@@ -8,7 +8,7 @@ import pytest
 
 from trainyard.policy.cel import number
 from trainyard.rightsize import proposal
-from trainyard.rightsize.proposal import far, gpu_notes, need, propose, said
+from trainyard.rightsize.proposal import amounts, far, gpu_notes, need, propose
 from trainyard.rightsize.quantity import rounded, text
 from trainyard.rightsize.usage import Job, Part, Run
 
@@ -91,7 +91,7 @@ def test_what_was_killed_gets_half_as_much_again() -> None:
     assert requests["memory"] == limits["memory"] == 6 * GIB
     assert why["memory"] == "the newest run was killed for memory at 4.0Gi"
     raised = proposed(found, {"memory": 8 * GIB}, {"memory": 8 * GIB})
-    assert raised[1]["memory"] == 8 * GIB, "whoever has raised it is left alone"
+    assert raised[1]["memory"] == 8 * GIB, "a request that was raised is left alone"
     later = job(run(1, killed), run(2, part(memory=5 * GIB)))
     assert proposed(later, {}, {"memory": 8 * GIB})[1]["memory"] == rounded("memory", 5 * GIB * 1.15)
 
@@ -174,7 +174,7 @@ def test_far_is_twice_and_more_than_a_trifle() -> None:
 
 
 def test_amounts_in_words() -> None:
-    assert said("cpu", {"cpu": 1.0}, {"cpu": 2.0}) == "1, at most 2"
-    assert said("memory", {}, {"memory": GIB}) == "1Gi"
-    assert said("cpu", {}, {}) == "-"
+    assert amounts("cpu", {"cpu": 1.0}, {"cpu": 2.0}) == "1, at most 2"
+    assert amounts("memory", {}, {"memory": GIB}) == "1Gi"
+    assert amounts("cpu", {}, {}) == "-"
     assert proposal.LEAST_MARGIN <= proposal.MARGIN <= proposal.MOST_MARGIN

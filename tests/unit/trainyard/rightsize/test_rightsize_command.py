@@ -159,7 +159,7 @@ def test_the_evidence_is_drawn(call: Call, tmp_path: Path) -> None:
         assert float(one.get("x", 0)) + float(one.attrib["width"]) <= wide
     call("rightsize", "mnist.yaml", "--svg", "again.svg")
     assert (tmp_path / "again.svg").read_text() == text
-    assert call("rightsize", "mnist", "--svg", "no/sizes.svg").error().startswith("there is no folder no")
+    assert call("rightsize", "mnist", "--svg", "no/sizes.svg").error().startswith("no such folder: no")
 
 
 def test_trainyard_yaml_is_a_job_of_its_folder_s_name(call: Call, maps: Maps, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_every_place_of_the_platform_s_values_is_there() -> None:
         (["mnist", "--components"], "--components takes no JOB or FILE"),
         (["absent.yaml"], "absent.yaml: No such file or directory"),
         (["other"], "no run of other was measured in vision. measured are mnist."),
-        (["mnist", "-n", "speech"], "there is no content in ConfigMap trainyard-usage of speech"),
+        (["mnist", "-n", "speech"], "ConfigMap trainyard-usage of speech is empty"),
     ],
 )  # fmt: skip
 def test_what_can_t_be_is_said_in_one_sentence(call: Call, words: list[str], what: str) -> None:
@@ -224,7 +224,9 @@ def test_a_text_of_a_member_s_own_is_no_evidence(call: Call, maps: Maps) -> None
     good = maps.data[MAP]["usage.json"]
     for text in ("{", "[]", '{"schema": "trainyard.io/usage/v1", "jobs": [1]}'):
         maps.data[MAP] = {"usage.json": text}
-        assert "ConfigMap trainyard-usage of vision: its content is none of the platform's" in call("rightsize").error()
+        assert (
+            "ConfigMap trainyard-usage of vision: the platform did not write its content" in call("rightsize").error()
+        )
     for found, forged in (
         ('"name": "mnist"', '"name": "mnist\\u001b]0;owned\\u0007"'),
         ('"job":"mnist-b4x2z"', '"job":"mnist\\n# monitoring"'),
@@ -235,7 +237,7 @@ def test_a_text_of_a_member_s_own_is_no_evidence(call: Call, maps: Maps) -> None
     ):
         assert found in good, found
         maps.data[MAP] = {"usage.json": good.replace(found, forged)}
-        assert "its content is none of the platform's" in call("rightsize").error(), forged
+        assert "the platform did not write its content" in call("rightsize").error(), forged
     maps.data[MAP] = {"usage.json": '{"schema": "trainyard.io/usage/v9"}'}
     assert "it is of trainyard.io/usage/v9, and this program reads trainyard.io/usage/v1" in call("rightsize").error()
 

@@ -11,7 +11,7 @@ from sites import of_values
 from trainyard.contract import Contract
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.serving import cards, plan, settings
-from trainyard.serving.plan import Wish
+from trainyard.serving.plan import ServeRequest
 
 SERVING = {
     "bucket": "runs",
@@ -36,7 +36,7 @@ def card(version: str = "v1", framework: str = "pytorch", **more: Any) -> cards.
 
 
 def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract) -> None:
-    made = plan.values(known, "vision", card(), Wish(), {})
+    made = plan.values(known, "vision", card(), ServeRequest(), {})
     assert made["image"]["reference"] == "mirror.example:5000/trainyard/server-torch:0.4.0"
     assert made["fetch"]["image"].endswith("/platform:0.4.0") and made["storeSecret"] == "trainyard-s3"
     assert made["priorityClassName"] == "trainyard-serving" and made["nodeSelector"] == {"trainyard.io/pool": "cpu"}
@@ -45,83 +45,83 @@ def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract
 
 
 def test_what_was_said_before_stays_and_a_canary_ends_with_the_next_version(known: Contract) -> None:
-    first = plan.values(known, "vision", card(), Wish(replicas=4, cpu="500m", access="namespaces"), {})
-    canary = plan.values(known, "vision", card("v2"), Wish(canary=25), first)
+    first = plan.values(known, "vision", card(), ServeRequest(replicas=4, cpu="500m", access="namespaces"), {})
+    canary = plan.values(known, "vision", card("v2"), ServeRequest(canary=25), first)
     assert canary["model"]["version"] == "v1" and canary["canary"]["version"] == "v2"
     assert canary["replicas"] == 4 and canary["canary"]["share"] == 25
-    after = plan.values(known, "vision", card("v2"), Wish(), canary)
+    after = plan.values(known, "vision", card("v2"), ServeRequest(), canary)
     assert after["model"]["version"] == "v2" and "canary" not in after
     assert after["resources"]["requests"]["cpu"] == "500m" and after["access"] == {"from": "namespaces"}
 
 
 def test_a_canary_needs_something_beside_it(known: Contract) -> None:
     with pytest.raises(UsageError, match="digits is not in service, so there is nothing beside a canary"):
-        plan.values(known, "vision", card(), Wish(canary=25), {})
+        plan.values(known, "vision", card(), ServeRequest(canary=25), {})
 
 
 def test_gpus_go_through_the_teams_queue_and_back(known: Contract) -> None:
-    made = plan.values(known, "vision", card(), Wish(gpus=2), {})
+    made = plan.values(known, "vision", card(), ServeRequest(gpus=2), {})
     assert made["resources"]["limits"]["nvidia.com/gpu"] == 2 and made["queue"] == "vision"
     assert (
         made["schedulerName"] == "volcano" and made["tolerations"] and made["priorityClassName"] != "trainyard-serving"
     )
-    kept = plan.values(known, "vision", card("v2"), Wish(), made)
+    kept = plan.values(known, "vision", card("v2"), ServeRequest(), made)
     assert kept["resources"]["limits"]["nvidia.com/gpu"] == 2
-    back = plan.values(known, "vision", card("v3"), Wish(gpus=0), kept)
+    back = plan.values(known, "vision", card("v3"), ServeRequest(gpus=0), kept)
     assert back["priorityClassName"] == "trainyard-serving"
     assert "nvidia.com/gpu" not in back["resources"]["limits"] and back["schedulerName"] == "" == back["queue"]
 
 
 def test_another_server_keeps_its_image_as_long_as_it_is_that_server(known: Contract) -> None:
-    first = plan.values(known, "vision", card(), Wish(runtime="triton", image="triton:1", gpus=1), {})
-    second = plan.values(known, "vision", card("v2"), Wish(), first)
+    first = plan.values(known, "vision", card(), ServeRequest(runtime="triton", image="triton:1", gpus=1), {})
+    second = plan.values(known, "vision", card("v2"), ServeRequest(), first)
     assert (second["runtime"], second["image"]["reference"]) == ("triton", "triton:1")
     with pytest.raises(UsageError, match="vllm has no image of the platform's"):
-        plan.values(known, "vision", card("v2"), Wish(runtime="vllm"), first)
-    own = plan.values(known, "vision", card("v2"), Wish(runtime="model-server", gpus=0), first)
+        plan.values(known, "vision", card("v2"), ServeRequest(runtime="vllm"), first)
+    own = plan.values(known, "vision", card("v2"), ServeRequest(runtime="model-server", gpus=0), first)
     assert own["image"]["reference"].endswith("/server-torch:0.4.0")
 
 
 def test_keys_are_added_and_revoked_by_their_digest(known: Contract) -> None:
     text, digest = plan.new_key()
     assert hashlib.sha256(text.encode()).hexdigest() == digest and text.startswith("ty-") and len(text) > 40
-    first = plan.values(known, "vision", card(), Wish(access="outside", keys=("a" * 64,)), {})
-    second = plan.values(known, "vision", card(), Wish(keys=(digest,)), first)
+    first = plan.values(known, "vision", card(), ServeRequest(access="outside", keys=("a" * 64,)), {})
+    second = plan.values(known, "vision", card(), ServeRequest(keys=(digest,)), first)
     assert second["access"]["keys"] == sorted(["a" * 64, digest]) and second["access"]["from"] == "outside"
-    third = plan.values(known, "vision", card(), Wish(keys=(digest,), only=True), second)
+    third = plan.values(known, "vision", card(), ServeRequest(keys=(digest,), only=True), second)
     assert third["access"]["keys"] == [digest]
 
 
 def test_another_measure_forgets_the_target_of_before(known: Contract) -> None:
-    first = plan.values(known, "vision", card(), Wish(scale_by="cpu", target=80, maximum=6), {})
+    first = plan.values(known, "vision", card(), ServeRequest(scale_by="cpu", target=80, maximum=6), {})
     assert first["autoscaling"] == {"by": "cpu", "max": 6, "target": 80}
-    second = plan.values(known, "vision", card(), Wish(scale_by="requests", source="keda"), first)
+    second = plan.values(known, "vision", card(), ServeRequest(scale_by="requests", source="keda"), first)
     assert second["autoscaling"]["target"] == 0 and second["autoscaling"]["max"] == 6
     assert second["autoscaling"]["prometheus"] == "http://prometheus:9090"
 
 
 def test_what_can_not_be_served_is_said(known: Contract) -> None:
     with pytest.raises(UsageError, match=r"digits@v1 can't be served: its card lacks inputs, outputs"):
-        plan.values(known, "vision", card(inputs=[], outputs=[]), Wish(), {})
+        plan.values(known, "vision", card(inputs=[], outputs=[]), ServeRequest(), {})
     with pytest.raises(
         UsageError, match=r"is of sklearn, for which the platform has no server. there are servers for onnx"
     ):
-        plan.values(known, "vision", card(framework="sklearn"), Wish(), {})
+        plan.values(known, "vision", card(framework="sklearn"), ServeRequest(), {})
     with pytest.raises(UsageError, match="vllm has no image of the platform's"):
-        plan.values(known, "vision", card(), Wish(runtime="vllm", gpus=1), {})
+        plan.values(known, "vision", card(), ServeRequest(runtime="vllm", gpus=1), {})
     known.raw["serving"] = {**SERVING, "gpus": False}
     with pytest.raises(UsageError, match=r"gives no GPUs to servers, which would hold them as long as the model is in"):
-        plan.values(known, "vision", card(), Wish(gpus=1), {})
+        plan.values(known, "vision", card(), ServeRequest(gpus=1), {})
     del known.raw["serving"]
     with pytest.raises(
         TrainyardError, match=r"this platform serves no models. ask your platform engineer to set serving"
     ):
-        plan.values(known, "vision", card(), Wish(), {})
+        plan.values(known, "vision", card(), ServeRequest(), {})
 
 
 def test_values_of_a_file_go_before_all_else(known: Contract) -> None:
     more = {"access": {"ingress": {"className": "nginx"}}, "rollout": {"drainSeconds": 60}}
-    made = plan.values(known, "vision", card(), Wish(access="namespaces", values=more), {})
+    made = plan.values(known, "vision", card(), ServeRequest(access="namespaces", values=more), {})
     assert made["access"] == {"from": "namespaces", "ingress": {"className": "nginx"}}
     assert made["rollout"] == {"drainSeconds": 60}
 

@@ -42,7 +42,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         values.append(made)
         return [{"kind": "Service", "metadata": {"name": "model-digits"}}]
 
-    def planned(known: Any, team: str, card: Any, wish: plan.Wish, before: Any) -> dict[str, Any]:
+    def planned(known: Any, team: str, card: Any, wish: plan.ServeRequest, before: Any) -> dict[str, Any]:
         return {"keys": wish.keys, "before": before}
 
     monkeypatch.setattr(Access, "connect", lambda self: Objects())

@@ -60,8 +60,8 @@ def test_what_the_folder_says_itself_counts_and_options_go_before(tmp_path: Path
         ({"framework": "caffe"}, r"framework: is 'caffe'. write one of pytorch, tensorflow, sklearn, onnx"),
         ({"inputs": [{"name": "image", "datatype": "FLOAT", "shape": [1]}]}, "inputs.0..datatype: is 'FLOAT'"),
         ({"inputs": []}, "inputs: are missing"),
-        ({"file": "other.pt"}, "there is no other.pt in it"),
-        ({"file": "../secret"}, "there is no ../secret in it"),
+        ({"file": "other.pt"}, "no other.pt in it"),
+        ({"file": "../secret"}, "no ../secret in it"),
         ({"file": "."}, "the model can't be the folder itself"),
         ({"version": "a b"}, "version: is 'a b'"),
     ],
@@ -81,20 +81,20 @@ def test_metrics_that_are_none_are_refused(tmp_path: Path) -> None:
 def test_several_files_need_a_name_and_links_stay_inside(tmp_path: Path) -> None:
     folder = trained(tmp_path / "out")
     (folder / "second.pt").write_bytes(b"x")
-    with pytest.raises(UsageError, match=r"which file is the model\? There are model.pt, second.pt"):
+    with pytest.raises(UsageError, match=r"no single model file: found model.pt, second.pt"):
         shelf.complete(folder, GIVEN)
     (tmp_path / "secret").write_text("key")
     (folder / "second.pt").unlink()
     (folder / "second.pt").symlink_to(tmp_path / "secret")
     with pytest.raises(UsageError, match="is a link out of the folder"):
         shelf.complete(folder, {**GIVEN, "file": "model.pt"})
-    with pytest.raises(UsageError, match="there is no such folder"):
+    with pytest.raises(UsageError, match="no such folder"):
         shelf.complete(tmp_path / "none", GIVEN)
 
 
 def test_registering_sends_the_card_last_and_the_same_content_once(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
-    found = shelf.Shelf(store, "vision")
+    found = shelf.ModelRegistry(store, "vision")
     folder = trained(tmp_path / "out", accuracy=0.9)
     made = found.register(folder, shelf.complete(folder, GIVEN))
     place = f"runs/vision/models/digits/{made.version}"
@@ -108,7 +108,7 @@ def test_registering_sends_the_card_last_and_the_same_content_once(tmp_path: Pat
 
 
 def test_what_a_version_that_is_there_does_not_note_is_told(tmp_path: Path) -> None:
-    found = shelf.Shelf(FolderStore(tmp_path / "store"), "vision")
+    found = shelf.ModelRegistry(FolderStore(tmp_path / "store"), "vision")
     folder = trained(tmp_path / "out", accuracy=0.9)
     said: list[str] = []
     made = found.register(folder, shelf.complete(folder, GIVEN), said.append)
@@ -120,7 +120,7 @@ def test_what_a_version_that_is_there_does_not_note_is_told(tmp_path: Path) -> N
 
 
 def test_a_version_never_changes(tmp_path: Path) -> None:
-    found = shelf.Shelf(FolderStore(tmp_path / "store"), "vision")
+    found = shelf.ModelRegistry(FolderStore(tmp_path / "store"), "vision")
     for content, refused in ((b"one", False), (b"two", True)):
         folder = trained(tmp_path / content.decode(), content)
         card = shelf.complete(folder, {**GIVEN, "version": "v1"})
@@ -133,15 +133,15 @@ def test_a_version_never_changes(tmp_path: Path) -> None:
 
 def test_versions_are_found_by_name_and_beginning(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
-    found = shelf.Shelf(store, "vision")
+    found = shelf.ModelRegistry(store, "vision")
     for number, version in enumerate(("abc1", "abd2", "xyz3")):
         folder = trained(tmp_path / version, version.encode(), accuracy=0.9 + number / 100)
         found.register(folder, shelf.complete(folder, {**GIVEN, "version": version}))
     assert [card.version for card in found.listed()] == ["xyz3", "abd2", "abc1"]
     assert found.find("digits").version == "xyz3" and found.find("digits@abc").version == "abc1"
-    with pytest.raises(TrainyardError, match=r"several versions of digits begin with ab. take one of abd2, abc1"):
+    with pytest.raises(TrainyardError, match=r"several versions of digits begin with ab. use one of abd2, abc1"):
         found.find("digits@ab")
-    with pytest.raises(TrainyardError, match=r"digits has no version q. take one of xyz3, abd2, abc1"):
+    with pytest.raises(TrainyardError, match=r"digits has no version q. use one of xyz3, abd2, abc1"):
         found.find("digits@q")
     with pytest.raises(TrainyardError, match=r"s3://runs/vision/models: no model other is registered"):
         found.find("other")

@@ -95,7 +95,7 @@ def test_a_name_that_nothing_has_is_a_job_that_is_gone(monkeypatch: pytest.Monke
     kube: Any = None
     refuse(404)
     for text in ("d", "job/d", "pytorchjobs.kubeflow.org/d"):
-        assert run_names.named_or_gone(kube, text) == run_names.Named("d", gone=True)
+        assert run_names.named_or_gone(kube, text) == run_names.NamedRun("d", gone=True)
     refuse(403)
     with pytest.raises(KubeError):
         run_names.named_or_gone(kube, "d")

@@ -49,7 +49,7 @@ def test_a_site_s_collector_need_not_compress_nor_say_offsets() -> None:
 
 @pytest.mark.parametrize("content", [b"\x1f\x8bbroken", b"<html>", b"[]", b'{"resourceLogs":[{"scopeLogs":3}]}'])
 def test_an_object_of_something_else_is_named(content: bytes) -> None:
-    said = "s3://logs/x: the object holds no lines of a log: .*charts/logs/README.md says"
+    said = "s3://logs/x: the object is not a log: .*charts/logs/README.md says"
     with pytest.raises(TrainyardError, match=said):
         list(objects.lines(content, "logs/x"))
 

@@ -16,7 +16,7 @@ from trainyard.training import launch, settings
 def test_no_command_and_no_framework_for_several_nodes_are_said(
     folder: Path, team_config: TeamConfig, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="there is no command to run"):
+    with pytest.raises(UsageError, match="no command to run"):
         launch.prepare(folder, {}, team_config, tmp_path / "x")
     (folder / "train.py").write_text("import numpy")
     with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):

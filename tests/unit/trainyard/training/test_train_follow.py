@@ -106,7 +106,7 @@ def test_a_job_that_failed_without_a_pod_tells_its_controller_s_words(job: Objec
 def test_pods_that_are_refused_end_it_at_once(job: Object) -> None:
     event = warning("digits-abc", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: violates PodSecurity")
     cluster = Cluster({"job": state(), "events": [event]})
-    with pytest.raises(TrainyardError, match=r"pods are refused: .*violates PodSecurity.*the job was taken away"):
+    with pytest.raises(TrainyardError, match=r"pods are refused: .*violates PodSecurity.*the job was deleted"):
         follow.follow(cluster, job, print)  # type: ignore[arg-type]
     assert cluster.deleted == ["PyTorchJob/digits-abc"]
 

@@ -16,7 +16,7 @@ from exporter_objects import CONTRACT, NOW, ago
 
 from trainyard_agent.api import ApiError
 from trainyard_agent.exporter import certificates, serve
-from trainyard_agent.exporter.aside import Aside, live
+from trainyard_agent.exporter.aside import SlowPoller, live
 from trainyard_agent.exporter.series import Page
 from trainyard_agent.say import PlatformError
 
@@ -43,8 +43,8 @@ class Api:
         return found
 
 
-def aside(**objects: Any) -> Aside:
-    return Aside(Api(**objects), shown=lambda host, port: "")  # type: ignore[arg-type]
+def aside(**objects: Any) -> SlowPoller:
+    return SlowPoller(Api(**objects), shown=lambda host, port: "")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_one_question_without_an_answer_keeps_no_other_from_it(capsys: pytest.Ca
     asked.look({}, 0)
     asked.look({}, 1)
     assert asked.keys
-    assert capsys.readouterr().out.count("the backup can't be told: ValueError") == 1
+    assert capsys.readouterr().out.count("the backup is unknown: ValueError") == 1
 
 
 @pytest.fixture
 def server() -> Any:
-    found = serve.Server(0, serve.Shown("pods, jobs"))
+    found = serve.Server(0, serve.LastPage("pods, jobs"))
     threading.Thread(target=found.serve_forever, daemon=True).start()
     yield found
     found.shutdown()

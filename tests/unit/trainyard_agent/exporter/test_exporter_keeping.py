@@ -12,7 +12,7 @@ from exporter_objects import pod
 
 from trainyard_agent.api import ApiError
 from trainyard_agent.exporter import keeping
-from trainyard_agent.exporter.keeping import Kept, Source
+from trainyard_agent.exporter.keeping import Informer, Source
 
 PODS = "/api/v1/pods"
 
@@ -45,11 +45,11 @@ class Api:
             yield json.dumps(event)
 
 
-def kept_of(api: Api) -> Kept:
+def kept_of(api: Api) -> Informer:
     def read(obj: Any) -> str:
         return str(obj["metadata"]["name"])
 
-    return Kept(api, Source("pods", PODS, read), wall=lambda: 1000.0)  # type: ignore[arg-type]
+    return Informer(api, Source("pods", PODS, read), wall=lambda: 1000.0)  # type: ignore[arg-type]
 
 
 def event(kind: str, obj: Any, version: str = "8") -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_a_version_that_is_gone_has_all_listed_anew() -> None:
     assert kept.objects() == ["new"]
 
 
-@pytest.mark.parametrize(("status", "says"), [(404, "there is no such kind here"), (403, "may not")])
+@pytest.mark.parametrize(("status", "says"), [(404, "the cluster has no such kind"), (403, "may not")])
 def test_a_kind_that_is_absent_is_said_once_and_looked_for_each_minute(
     status: int, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_server_that_does_not_answer_is_asked_less_and_less_and_what_was_known
 
 
 def test_an_object_that_cannot_be_read_any_more_is_not_kept_as_it_was() -> None:
-    kept = Kept(Api([]), Source("pods", PODS, lambda obj: 1 / obj["n"]), lambda: 0.0)  # type: ignore[arg-type]
+    kept = Informer(Api([]), Source("pods", PODS, lambda obj: 1 / obj["n"]), lambda: 0.0)  # type: ignore[arg-type]
     kept.source.read({"n": 1})
     broken = {"n": "x", "metadata": {"uid": "u", "resourceVersion": "2"}}
     kept._objects["u"] = 1.0

@@ -14,7 +14,7 @@ from trainyard.observe import pods as product
 from trainyard.pipelines.runs import model as product_runs
 from trainyard_agent.api import ApiError
 from trainyard_agent.exporter import model, read_jobs, read_pods, reasons, series
-from trainyard_agent.exporter.looking import Looking
+from trainyard_agent.exporter.looking import Collector
 
 PATHS = {
     "nodes": "/api/v1/nodes", "pods": "/api/v1/pods", "quotas": "/api/v1/resourcequotas",
@@ -40,14 +40,14 @@ class Api:
         return {"kind": "List", "items": self.objects.get(path, []), "metadata": {"resourceVersion": "1"}}
 
 
-def look(**objects: list[Any]) -> Looking:
-    looking = Looking(Api(objects), CONTRACT, KINDS)  # type: ignore[arg-type]
+def look(**objects: list[Any]) -> Collector:
+    looking = Collector(Api(objects), CONTRACT, KINDS)  # type: ignore[arg-type]
     for kept in looking._kept:
         kept.list()
     return looking
 
 
-def samples(looking: Looking, name: str) -> dict[str, float]:
+def samples(looking: Collector, name: str) -> dict[str, float]:
     """By labels as they stand between the braces."""
     found = {}
     for line in looking.page(CONTRACT, NOW.timestamp()).splitlines():
@@ -240,7 +240,7 @@ def test_runs_are_counted_as_they_end_and_not_again() -> None:
 
 
 def test_runs_that_are_seen_late_or_again_have_not_ended_now() -> None:
-    looking = Looking(Api({"workflows": [workflow("a", "Succeeded")]}), CONTRACT, KINDS)  # type: ignore[arg-type]
+    looking = Collector(Api({"workflows": [workflow("a", "Succeeded")]}), CONTRACT, KINDS)  # type: ignore[arg-type]
     place, kept = 'team="vision",pipeline="train"', looking._by_name["workflows"]
     assert samples(looking, "trainyard_runs_total") == {}, "a page that could not wait for them"
     kept.list()
@@ -257,7 +257,7 @@ def test_what_cannot_be_read_is_left_out_and_said(capsys: pytest.CaptureFixture[
     looking = look(jobs=[broken, job("a")])
     assert list(samples(looking, "trainyard_job_info")) == [f'{OF_A},phase="waiting"']
     assert (
-        "jobs/pytorchjobs.kubeflow.org: vision/broken isn't counted, it can't be read: TypeError"
+        "jobs/pytorchjobs.kubeflow.org: vision/broken can't be read and is not counted: TypeError"
         in capsys.readouterr().out
     )
 

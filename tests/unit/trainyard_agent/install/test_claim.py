@@ -44,7 +44,7 @@ def test_it_is_made(api: FakeApi, storage_class: str) -> None:
 @pytest.mark.parametrize("api", [409], indirect=True)
 def test_one_that_is_there_stays(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     assert claim.run("trainyard-backup", "5Gi", "") == 0
-    assert "claim trainyard-backup is there" in capsys.readouterr().out
+    assert "claim trainyard-backup exists" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("api", [403], indirect=True)

@@ -61,11 +61,11 @@ def test_a_quota_of_a_kind_that_is_not_known_yet_is_made_anew(capsys: pytest.Cap
     cluster = Cluster(learns=3)
     quotas.apply_all(cluster, [QUOTA], Clock(30))
     assert cluster.made == 3 and cluster.quota is not None
-    assert "nobody counts workflows.argoproj.io yet" in capsys.readouterr().out
+    assert "workflows.argoproj.io are not counted yet" in capsys.readouterr().out
 
 
 def test_a_quota_that_is_never_counted_does_not_stay_and_is_told() -> None:
     cluster = Cluster(learns=1000)
-    with pytest.raises(PlatformError, match=r"quota of vision: nobody counts workflows\.argoproj\.io yet"):
+    with pytest.raises(PlatformError, match=r"quota of vision: workflows\.argoproj\.io are not counted yet"):
         quotas.apply_all(cluster, [QUOTA], Clock(1))
     assert cluster.quota is None

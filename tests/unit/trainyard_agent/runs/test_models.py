@@ -78,7 +78,7 @@ def test_what_leads_out_of_a_claims_folder_stays_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [(None, "has no model.json"), ("{", "is no JSON object"), ("[]", "is no JSON object")]
+    ("text", "says"), [(None, "has no model.json"), ("{", "is not a JSON object"), ("[]", "is not a JSON object")]
 )
 def test_a_place_without_a_card_is_said(tmp_path: Path, text: str | None, says: str) -> None:
     (tmp_path / "claim").mkdir()
@@ -86,5 +86,5 @@ def test_a_place_without_a_card_is_said(tmp_path: Path, text: str | None, says: 
         (tmp_path / "claim" / "model.json").write_text(text)
     with pytest.raises(PlatformError, match=says):
         models.bring(str(tmp_path / "claim"), tmp_path / "model", "digits", "v1")
-    with pytest.raises(PlatformError, match="there is no folder"):
+    with pytest.raises(PlatformError, match="no folder"):
         models.bring(str(tmp_path / "none"), tmp_path / "model", "digits", "v1")

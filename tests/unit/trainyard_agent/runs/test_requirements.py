@@ -72,9 +72,9 @@ def test_where_packages_come_from_is_the_site_s(line: str) -> None:
         ("git+https://example.org/own.git", "is not a package of an index"),
         ("own @ https://example.org/own.whl", "is not a package of an index"),
         ("-r ../other.txt", "is not a file of the folder"),
-        ("-r absent.txt", "there is no file absent.txt"),
-        ("-r requirements.txt", "names itself"),
-        ("--no-binary :all:", "is an option that runs don't have"),
+        ("-r absent.txt", "no file absent.txt"),
+        ("-r requirements.txt", "includes itself through other files"),
+        ("--no-binary :all:", "is an option that runs don't support"),
     ],
 )
 def test_what_no_pod_can_install_is_refused_with_its_line(line: str, says: str) -> None:

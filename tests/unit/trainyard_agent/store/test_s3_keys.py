@@ -234,7 +234,7 @@ def test_team_that_cannot_be_looked_at_keeps_no_other_from_it(
     with pytest.raises(PlatformError, match='team gone can\'t be read: namespaces "gone" not found'):
         s3_keys.run(str(contract), "")
     assert OLD.access not in store.keys
-    assert "its time is over" in capsys.readouterr().out
+    assert "its time is up" in capsys.readouterr().out
     assert api.transition["vision"] == api.notes[key_ages.SINCE]  # published all the same
 
 

@@ -156,7 +156,7 @@ def test_a_member_s_own_text_is_left_out(prometheus: Server, maps: Maps, usage: 
         text = json.dumps({"schema": notes.SCHEMA, "at": 1, "jobs": [
             {"name": "a", "kind": "Job", "runs": [good | forged]}]})  # fmt: skip
         assert notes.read(text).jobs == {}, forged
-    maps.texts["vision"] = "none of ours"
+    maps.texts["vision"] = "not ours"
     usage.look(CONTRACT, 120)
     assert maps.jobs() == []
 

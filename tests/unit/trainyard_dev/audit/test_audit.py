@@ -209,7 +209,7 @@ def test_an_image_without_a_shell_has_no_packages_and_one_that_does_not_run_is_t
 def test_packages_of_images_grow_old(monkeypatch: pytest.MonkeyPatch, day: str, old: bool) -> None:
     raw = load().raw | {"debian": {"packages": day}}
     found = [line for line in cli.past_support(ROOT, raw, TODAY) if "Debian's packages" in line]
-    wanted = f"Debian's packages of {day}: they should have been made anew by 2026-11-22"
+    wanted = f"Debian's packages of {day}: they should have been updated by 2026-11-22"
     assert found == ([wanted] if old else [])
 
 

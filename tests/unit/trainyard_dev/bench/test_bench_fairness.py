@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from trainyard_dev.bench import fairness, layouts, shares
-from trainyard_dev.bench.layouts import Held, Layout
+from trainyard_dev.bench.layouts import Layout, RunningJob
 from trainyard_dev.bench.results import Result, Run
 from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
@@ -116,9 +116,9 @@ def test_layouts_are_full_sound_and_the_same_for_a_seed() -> None:
 
 
 def test_a_job_that_loses_a_pod_loses_all_its_work() -> None:
-    layout = Layout(2, (Held("j00", (0, 1), 8, 10.0),), 1, 8)
-    assert layouts.cost(layout, ["j00-1"]) == layouts.Least(1, 1, 160.0)
-    assert layouts.least(layout) == layouts.Least(1, 1, 160.0)
+    layout = Layout(2, (RunningJob("j00", (0, 1), 8, 10.0),), 1, 8)
+    assert layouts.cost(layout, ["j00-1"]) == layouts.FewestMoves(1, 1, 160.0)
+    assert layouts.least(layout) == layouts.FewestMoves(1, 1, 160.0)
 
 
 def test_every_run_of_the_plan_is_named_once_and_the_reduced_one_is_small() -> None:

@@ -24,8 +24,8 @@ def measured(**values: float) -> list[Result]:
     ("values", "failures"),
     [
         ({"allocated": 97.0, "held": 0}, []),
-        ({"allocated": 96.9, "held": 0}, ["packing.default@0.1.ours.s1: allocated is 96.9, the least is 97"]),
-        ({"allocated": 99, "held": 1}, ["packing.default@0.1.ours.s1: held is 1, the most is 0"]),
+        ({"allocated": 96.9, "held": 0}, ["packing.default@0.1.ours.s1: allocated is 96.9, below 97"]),
+        ({"allocated": 99, "held": 1}, ["packing.default@0.1.ours.s1: held is 1, above 0"]),
         ({"allocated": 99}, ["packing.default@0.1.ours.s1 gave no held"]),
     ],
 )

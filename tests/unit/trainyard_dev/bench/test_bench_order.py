@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from trainyard_dev.bench import order
-from trainyard_dev.bench.overtaking import Course
+from trainyard_dev.bench.overtaking import JobRun
 from trainyard_dev.bench.results import Result, Run
 from trainyard_dev.bench.simulator import Task
 from trainyard_dev.bench.traces import Job
 
 NODES = {"n0": 8}
 JOBS = [
-    Course(0, "j0", 4, "q", 0, 0.0, 0.0, 3600.0, {"n0": 4}),
-    Course(1, "j1", 8, "q", 0, 0.0, 7200.0, 9000.0, {"n0": 8}),
-    Course(2, "j2", 4, "q", 0, 0.0, 0.0, 7200.0, {"n0": 4}),
+    JobRun(0, "j0", 4, "q", 0, 0.0, 0.0, 3600.0, {"n0": 4}),
+    JobRun(1, "j1", 8, "q", 0, 0.0, 7200.0, 9000.0, {"n0": 8}),
+    JobRun(2, "j2", 4, "q", 0, 0.0, 0.0, 7200.0, {"n0": 4}),
 ]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainyard_dev.bench import overtaking
-from trainyard_dev.bench.overtaking import Course
+from trainyard_dev.bench.overtaking import JobRun
 
 NODES = {"n0": 8, "n1": 8}
 
 
-def job(rank: int, gpus: int, start_s: float, end_s: float, nodes: dict[str, int], *, priority: int = 0) -> Course:
-    return Course(rank, f"j{rank}", gpus, "q", priority, 0.0, start_s, end_s, nodes)
+def job(rank: int, gpus: int, start_s: float, end_s: float, nodes: dict[str, int], *, priority: int = 0) -> JobRun:
+    return JobRun(rank, f"j{rank}", gpus, "q", priority, 0.0, start_s, end_s, nodes)
 
 
 RUNNING = job(0, 4, 0, 10, {"n0": 4})
@@ -20,7 +20,7 @@ SMALL = job(2, 4, 0, 20, {"n0": 4})  # on the rest of a node that LARGE needs
 FRIENDLY = job(2, 4, 0, 5, {"n0": 4})  # gone before LARGE could have begun
 
 
-def names(pairs: list[tuple[Course, Course]]) -> list[tuple[str, str]]:
+def names(pairs: list[tuple[JobRun, JobRun]]) -> list[tuple[str, str]]:
     return [(i.name, j.name) for i, j in pairs]
 
 

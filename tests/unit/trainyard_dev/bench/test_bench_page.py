@@ -61,7 +61,7 @@ def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:
     assert done.out.startswith("# kube-tuned: kube-scheduler, tuned; digest ")
     refused = trainyard("bench", "config", "no-such")
     assert refused.code == 2
-    assert "there is no configuration no-such" in refused.err
+    assert "unknown configuration no-such" in refused.err
 
 
 def built(fake_bench: SimpleNamespace) -> summary.Summary:
@@ -247,7 +247,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
     assert said(tree) == [], "a stale page may stay once the gate has passed"
     printed = trainyard("bench", "publish").out
-    assert "2 figures, of 2 of 8 runs anew" in printed, "what was measured with another configuration is not published"
+    assert "2 figures, of 2 of 8 runs updated" in printed, "figures of another configuration are not published"
 
 
 def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:

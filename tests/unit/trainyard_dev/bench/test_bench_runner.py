@@ -226,7 +226,7 @@ def test_what_is_no_scheduler_is_measured_only_where_it_is_planned(fake_bench: S
 def test_a_case_and_a_configuration_that_do_not_exist(fake_bench: SimpleNamespace) -> None:
     with pytest.raises(UsageError, match=r"has no case huge\. use one of small, large"):
         select("fake", "huge", "", [])
-    with pytest.raises(UsageError, match=r"there is no configuration theirs\. use one of ours, kube-default"):
+    with pytest.raises(UsageError, match=r"unknown configuration theirs\. use one of ours, kube-default"):
         select("fake", "small", "theirs", [])
 
 
@@ -241,7 +241,7 @@ def test_an_unknown_bench_is_reported_before_anything_starts(trainyard: Callable
     for words in (("run", "--only", "nothing"), ("replay", "nothing")):
         ended = trainyard("bench", *words)
         assert ended.code == 2
-        assert ended.error().startswith("there is no bench nothing. use one of ")
+        assert ended.error().startswith("unknown bench nothing. use one of ")
 
 
 def test_a_result_depends_on_the_programs_that_ran() -> None:

@@ -90,7 +90,7 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(
     cache: Path, site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _offered(monkeypatch, site, JOBS + "3,1,0,1\n", JOBS)
-    with pytest.raises(TrainyardError, match=r"what is offered as the trace philly/trace1\.csv is another file"):
+    with pytest.raises(TrainyardError, match=r"the file offered as trace philly/trace1\.csv has another checksum"):
         traces.philly("trace1")
     assert list((cache / "traces" / "philly").iterdir()) == []
 
@@ -107,5 +107,5 @@ def test_a_source_without_the_trace_is_reported(
 
 def test_a_trace_that_nobody_publishes_is_reported(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRAINYARD_DATA", raising=False)
-    with pytest.raises(TrainyardError, match=r"there is no trace philly/trace9\.csv"):
+    with pytest.raises(TrainyardError, match=r"unknown trace philly/trace9\.csv"):
         traces.philly("trace9")

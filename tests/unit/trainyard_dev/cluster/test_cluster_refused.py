@@ -78,7 +78,7 @@ def test_a_dead_docker_socket(trainyard: Call, cache: Path, program: Callable[[s
 @pytest.mark.parametrize("verb", ["down", "status"])
 def test_no_such_cluster(machine: Machine, trainyard: Call, verb: str) -> None:
     assert trainyard("cluster", verb, "--provider", "podman", "--name", "lab").error().startswith(
-        "there is no cluster named lab. "
+        "no cluster named lab. "
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Images of a kept cluster's nodes that the registry has anew under the same name."""
+"""Images of a kept cluster's nodes that the registry has again under the same name."""
 
 from __future__ import annotations
 

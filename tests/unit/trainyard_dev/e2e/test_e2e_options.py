@@ -34,7 +34,7 @@ def test_cores_are_the_mean_between_two_looks() -> None:
     found = costs.row("logs", pod(), began, now)
     assert found["cores"] == 0.1 and found["memory_mib"] == 128 and found["limit_mib"] == 128
     assert (found["option"], found["part"], found["ready_s"]) == ("logs", "logs", 7.0)
-    # A pod that is younger than the first look: since it began.
+    # A pod that is younger than the first reading: since it began.
     assert costs.row("logs", pod(), None, now)["cores"] == pytest.approx(9 / 110, abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Upstream's examples of the end-to-end run: each is admitted, its images stand in the table, and our program fits."""
+"""Upstream's examples of the end-to-end run: each is admitted, its images are in the table, and our program fits."""
 
 from __future__ import annotations
 

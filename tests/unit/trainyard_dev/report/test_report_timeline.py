@@ -117,7 +117,7 @@ def test_failed_pod_ends_in_failed() -> None:
 def test_grain_of_a_second_never_gives_negative_or_overlapping_spans() -> None:
     moments: list[float | None] = [0, 1, 2, None]
     for placed, pull, pulled, run, end in itertools.product(moments, repeat=5):
-        life = phases.Life(1, placed, pull, pulled, run, end)
+        life = phases.Lifetimes(1, placed, pull, pulled, run, end)
         spans = life.spans("a.b", "", 3)
         assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
 

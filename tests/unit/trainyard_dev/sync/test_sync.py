@@ -216,7 +216,7 @@ def test_a_version_that_is_known_by_name_only_is_told(
 ) -> None:
     program("go", """echo '{"Version": "v1.15.0"}'""")
     made = written(tree)
-    said = f"{SET}/go.mod: volcano.sh/volcano v1.14.1 can't be had as a module. name another version"
+    said = f"{SET}/go.mod: volcano.sh/volcano v1.14.1 is not available as a module. name another version"
     assert any(str(line).startswith(said) for line in made.left), made.left
     assert (tree / f"{SET}/go.sum").read_text() == "old\n"
 
@@ -224,7 +224,7 @@ def test_a_version_that_is_known_by_name_only_is_told(
 def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., list[str]], tree: Path) -> None:
     calls()
     (tree / f"{SET}/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
-    taken = f"{SET}/go.mod: upstream takes d from a folder of its own. look which release that is."
+    taken = f"{SET}/go.mod: upstream takes d from a folder of its own. find out which release."
     assert sorted(map(str, written(tree).left)) == sorted([*LEFT, taken])
 
 

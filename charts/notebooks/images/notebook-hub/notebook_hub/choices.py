@@ -53,7 +53,7 @@ def chosen(settings: Settings, person: str, teams: Sequence[Team], options: Mapp
     team = next((one for one in teams if one.name == wanted), None)
     if team is None:
         mine = ", ".join(one.name for one in teams)
-        raise RefusedError(f"{person} is no member of team {wanted}, or it has no notebooks: choose one of {mine}")
+        raise RefusedError(f"{person} is not a member of team {wanted}, or it has no notebooks: choose one of {mine}")
     size = str(options.get("profile") or settings.profiles[0].name)
     profile = settings.profile(size)
     if profile is None:

@@ -128,7 +128,7 @@ def _roles(c: Any, settings: Settings) -> None:
 
 
 def _endpoints(oidc: Oidc) -> tuple[str, str]:
-    """Where people log in and where tokens are had, asked of the issuer where the settings don't say."""
+    """Where people log in and tokens are issued, asked of the issuer where the settings don't say."""
     if oidc.authorize_url and oidc.token_url:
         return oidc.authorize_url, oidc.token_url
     address = f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -140,6 +140,6 @@ def _endpoints(oidc: Oidc) -> tuple[str, str]:
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(
             f"the issuer {oidc.issuer} does not say at {address} where people log in ({error}): "
-            "mend oidc.issuer, give its authority as oidc.ca or as ca.crt of the Secret, "
+            "fix oidc.issuer, give its authority as oidc.ca or as ca.crt of the Secret, "
             "or name oidc.authorizeUrl and oidc.tokenUrl"
         ) from None

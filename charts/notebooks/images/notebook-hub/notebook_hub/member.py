@@ -36,7 +36,7 @@ class MemberAuthenticator(GenericOAuthenticator):
         self._silent: dict[str, float] = {}  # since when the issuer has not answered, by person
 
     def normalize_username(self, username: str) -> str:
-        """The name as the API server has it: small letters would make two persons one."""
+        """The name as the API server has it: lower-case letters would make two persons one."""
         return username
 
     def validate_username(self, username: str) -> bool:

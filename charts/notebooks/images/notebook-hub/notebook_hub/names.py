@@ -21,7 +21,7 @@ class UnfitNameError(ValueError):
 
 
 def slug(person: str) -> str:
-    """A person's name as part of an object's: small letters and digits stay, each other sign is `-` and its number.
+    """A person's name as part of an object's: lower-case letters and digits stay, others become `-` and their number.
 
     No two persons have the same.
 

@@ -13,7 +13,7 @@ USER = 1000
 TELLS_S, LEAST_S = 300, 10  # how often a notebook tells the hub of its work: JupyterHub's own rhythm, and the quickest
 HOME, WORKSPACE, SHARED = "/home/notebook", "/workspace", "/shared"
 CLUSTER = "/etc/trainyard/cluster"
-# A notebook's token would be seen by whoever sees the pod, so these go by a Secret.
+# A notebook's token would be visible to everyone who sees the pod, so these go by a Secret.
 SECRET = ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN")
 QUEUE, PREEMPTABLE = "scheduling.volcano.sh/queue-name", "volcano.sh/preemptable"
 # As in pods of training jobs.
@@ -60,7 +60,7 @@ def size(memory: str) -> int:
 
 
 def fixed() -> Object:
-    """Traits that every notebook has, whoever it is for."""
+    """Traits that every notebook has, for any person."""
     return {
         "automount_service_account_token": False,
         "service_account": "training",

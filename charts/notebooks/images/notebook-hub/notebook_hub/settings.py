@@ -92,7 +92,7 @@ class Settings:
     """All of it.
 
     Args:
-        idle: seconds until an idle notebook ends, 0 for never; cull_every: seconds between two looks.
+        idle: seconds until an idle notebook ends, 0 for never; cull_every: seconds between two readings.
         start: seconds that a pod may take until it runs.
         renew_before: seconds before a person's token ends at which it is renewed.
         blocked: people whom the API server takes no token of, whatever the issuer says; in any letters.
@@ -159,14 +159,14 @@ def parsed(data: Any, where: str = "settings") -> Settings:
                 raise SettingsError(f"{where}: profile {profile.name} has memory {memory!r}: write it as 4Gi or 512Mi")
         if profile.gpus and not profile.deadline:
             raise SettingsError(
-                f"{where}: profile {profile.name} has GPUs and no deadline, and would hold them for ever: set deadline"
+                f"{where}: profile {profile.name} has GPUs and no deadline, and would hold them forever: set deadline"
             )
     return made
 
 
 def _made(kind: type, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
-        raise SettingsError(f"{where} is no object: write one with the keys of {kind.__name__}")
+        raise SettingsError(f"{where} is not an object: write one with the keys of {kind.__name__}")
     known = {one.name: one for one in fields(kind)}
     if unknown := sorted(set(data) - set(known)):
         raise SettingsError(f"{where} has the key {unknown[0]}, which nothing reads: use {', '.join(sorted(known))}")

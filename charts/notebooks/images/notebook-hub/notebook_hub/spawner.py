@@ -88,11 +88,11 @@ class TeamSpawner(KubeSpawner):
 
     async def _make_create_pod_request(self, pod: Any, request_timeout: int) -> Any:
         async with self._in_the_name_of_the_person():
-            return await self._told(super()._make_create_pod_request(pod, request_timeout))
+            return await self._explained(super()._make_create_pod_request(pod, request_timeout))
 
     async def _make_create_pvc_request(self, pvc: Any, request_timeout: int) -> Any:
         async with self._in_the_name_of_the_person():
-            return await self._told(super()._make_create_pvc_request(pvc, request_timeout))
+            return await self._explained(super()._make_create_pvc_request(pvc, request_timeout))
 
     async def poll(self) -> int | None:
         """None while the notebook runs. It ends when its person has left, or their token is renewed no more."""
@@ -134,7 +134,7 @@ class TeamSpawner(KubeSpawner):
             self.api = hub
             await person.close()
 
-    async def _told(self, request: Awaitable[Any]) -> Any:
+    async def _explained(self, request: Awaitable[Any]) -> Any:
         """What the request gives. Raises NotStartedError with what the API server said against it."""
         try:
             return await request

@@ -1,4 +1,4 @@
-"""A small web service: each answer is made anew, of a table that it holds."""
+"""A small web service: each answer is computed from a table that it holds."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -25,7 +25,7 @@ def missing() -> str:
     try:
         packages.find()
     except TrainyardError as error:
-        return f"the guest's kernel can't be had: {error}"
+        return f"the guest's kernel is not available: {error}"
     return ""
 
 

@@ -141,7 +141,7 @@ def test_a_hanging_command_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
     found = package_collect(lambda arguments: time.sleep(5) or "", tmp_path, ["e2e"], seconds=0.5)
     assert time.monotonic() - started < 3
     assert any("no answer within" in p for p in found.problems)
-    assert any("the time for the diagnosis was up" in p for p in found.problems)
+    assert any("the diagnosis ran out of time" in p for p in found.problems)
 
 
 def test_files_are_bounded_and_keep_their_end(tmp_path: Path) -> None:

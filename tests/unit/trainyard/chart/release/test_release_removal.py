@@ -175,7 +175,7 @@ def test_the_default_leaves_data_alone(command: Any, installed: Any) -> None:
 
 def test_a_purge_asks_for_the_name(command: Any, installed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("click.prompt", lambda *args, **options: "yes")
-    assert "that is not the release's name" in command("--purge").error()
+    assert "the name does not match the release" in command("--purge").error()
     assert installed.kubectl.done == []
     assert command("--purge", "--yes").code == 0
     assert "delete namespace vision" in installed.kubectl.done

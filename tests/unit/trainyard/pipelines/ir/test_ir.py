@@ -101,13 +101,13 @@ def test_a_compiled_pipeline_is_typed_and_knows_its_lines() -> None:
         ("image: example.org/a:1", "imag: example.org/a:1", 47, "PipelineContainerSpec has no field imag"),
         ("imagePullPolicy: Always", "pullPolicy: Always", 55, "KubernetesExecutorConfig has no field pullPolicy"),
         ("maxRetryCount: 2", "maxRetryCount: lots", 15, "maxRetryCount: invalid literal"),
-        ("raw: '[1, 2]'", "raw: '[1, 2'", 25, "the items of the loop second are no JSON list"),
+        ("raw: '[1, 2]'", "raw: '[1, 2'", 25, "the items of the loop second are not a JSON list"),
         ("  name: small", "  displayName: small", 1, "the pipeline has no name"),
         ("n: {runtimeValue: {constant: 3.0}}", "n: {}", 13, "the argument n of the task first has no value"),
         ("      container:", "      contained:", 46, "ExecutorSpec has no field contained"),
         ("cachingOptions: {enableCache: true}", "cachingOptions: {enableCache: true}\n        cachingOptions: {}", 11,
          "the key cachingOptions is written twice, first on line 10"),
-        ("dependentTasks: [first]", "dependentTasks: [first", 19, "not YAML"),
+        ("dependentTasks: [first]", "dependentTasks: [first", 19, "invalid YAML: "),
         ("components:", "root: {}\ncomponents:", 32, "the key root is written twice"),
     ],
 )  # fmt: skip
@@ -122,15 +122,15 @@ def test_an_error_is_named_with_its_line(old: str, new: str, where: int, what: s
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "there is no pipeline in this file"),
+        ("", "no pipeline in this file"),
         ("[1, 2]", "a compiled pipeline is a mapping"),
         ("a: 1", "not a compiled pipeline"),
-        ("apiVersion: v1\nkind: Pod", "this is a Pod, no compiled pipeline"),
+        ("apiVersion: v1\nkind: Pod", "this is a Pod, not a compiled pipeline"),
         ("name: x\nimplementation: {}", "a component in the format of kfp 1"),
         ("pipelineInfo: {name: a}\nroot: 3", "root"),
         ("pipelineInfo: {name: a}", "the pipeline has no root"),
-        ("a: &a [*a", "not YAML"),
-        ("\x00", "not YAML"),
+        ("a: &a [*a", "invalid YAML: "),
+        ("\x00", "invalid YAML: "),
     ],
 )
 def test_what_is_no_pipeline_is_refused(text: str, what: str) -> None:
@@ -181,7 +181,7 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"several pipelines: one, two. name one with --name"):
         compile.pipeline(path)
     assert compile.pipeline(path, "two").name == "two-name" == compile.pipeline(path, "two-name").name
-    with pytest.raises(UsageError, match=r"there is no pipeline three in this file. it has: one, two"):
+    with pytest.raises(UsageError, match=r"no pipeline three in this file. it has: one, two"):
         compile.pipeline(path, "three")
 
 
@@ -194,7 +194,7 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
         (SOURCE.replace("step(x=x)", "step(x=str)"), 9, "TypeError|ValueError"),
         ("import sys\nsys.exit(3)", 2, "SystemExit: 3"),
         ("raise RuntimeError('two\\nlines')", 1, "RuntimeError: two lines"),
-        ("x = 1", 0, "there is no pipeline in this file"),
+        ("x = 1", 0, "no pipeline in this file"),
         ("import os\nos._exit(7)", 0, "it ended with code 7"),
     ],
 )

@@ -206,7 +206,7 @@ def mine():
     lines = notes.not_honoured(compiled(tmp_path, text))
     assert "secrets as variables: add" in lines
     assert "volumes: add" in lines and "placement: add" in lines and "GPUs: add" in lines
-    assert "amounts of CPU and memory: add" in lines
+    assert "CPU and memory requests: add" in lines
     assert "the secret trainyard-s3 (s3:// leads to folders instead): say" in lines
     assert any(line.startswith("images: steps run with this machine's programs") for line in lines)
 
@@ -217,11 +217,11 @@ def mine():
         (["number"], "--param 'number' is not NAME=VALUE"),
         (["number=1", "number=2"], "--param number is given twice"),
         (["wrong=1"], "has no input wrong; its inputs: facts, flag, names, number, rate"),
-        (["number=x"], "number is 'x', it takes a whole number"),
-        (["number=1", "flag=perhaps"], "flag is 'perhaps', it takes true or false"),
-        (["number=1", "names=a"], "names is 'a', it takes a JSON list"),
-        (["number=1", "facts=[1]"], "facts is [1], it takes a JSON object"),
-        ([], "the pipeline needs a value for number. give it with --param number=VALUE"),
+        (["number=x"], "--param number: expected a whole number, got 'x'"),
+        (["number=1", "flag=perhaps"], "--param flag: expected true or false, got 'perhaps'"),
+        (["number=1", "names=a"], "--param names: expected a JSON list, got 'a'"),
+        (["number=1", "facts=[1]"], "--param facts: expected a JSON object, got [1]"),
+        ([], "the pipeline needs a value for number. pass --param number=VALUE"),
     ],
 )
 def test_wrong_arguments_are_reported(tmp_path: Path, given: list[str], words: str) -> None:
@@ -257,6 +257,7 @@ def mine(number: int = 2, rate: float = 0.5, flag: bool = False, names: list = [
             "ValueError: no | more",
         ),
         (["one", "error: accuracy is low", "after"], "accuracy is low"),
+        (["error: accuracy is low", "hint: train longer", "after"], "accuracy is low. train longer"),
         (["Traceback (most recent call last):", "mnist.errors.TrainError: no"], "TrainError: no"),
         (["a", "b", "c", "d"], "b | c | d"),
         (["[1,0]<stderr>:Traceback (most recent call last):", "[1,0]<stderr>:  x", "[1,0]<stderr>:E: no"], "E: no"),

@@ -55,7 +55,7 @@ def test_mnist_from_data_to_a_registered_model(tmp_path: Path) -> None:
     file = str(ROOT / "pipelines" / "mnist.py")
     done = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=3", "-p", "minimum=0.9")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "not honoured here: 1 GPUs a node" in done.stdout and "3 ranks on this machine" in done.stdout
+    assert "ignored locally: GPUs (1 per node requested)" in done.stdout and "3 ranks on this machine" in done.stdout
     (card,) = (tmp_path / "out" / "local" / "buckets" / "runs" / "local" / "models" / "mnist").glob("*/model.json")
     facts = json.loads(card.read_text())
     assert facts["version"] == card.parent.name and facts["accuracy"] > 0.9
@@ -77,7 +77,7 @@ def test_from_data_to_a_version_that_the_server_takes(tmp_path: Path) -> None:
     read = contract.read(card.parent)
     contract.check(card.parent, read)
     assert read.metrics["accuracy"] > 0.9 and read.inputs[0].shape == (-1, 784)
-    assert f"not honoured here: digits@{read.version} is not served" in done.stdout
+    assert f"ignored locally: digits@{read.version} is not served" in done.stdout
     again = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=2", "-p", "minimum=1.5")
     assert again.returncode == 0, again.stdout + again.stderr
     assert "1.5 is asked for: it stays out" in again.stdout and "is not served" not in again.stdout
@@ -163,7 +163,7 @@ def test_wrong_usage_and_failing_ranks(tmp_path: Path) -> None:
     done = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "lr=much")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     done = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=20")
-    assert done.returncode == 1 and "20 ranks, and 8 are the most on this machine" in done.stderr
+    assert done.returncode == 1 and "20 ranks, at most 8 run on this machine" in done.stderr
     done = command(tmp_path, "--local", file, "-p", "samples=1300")
     assert "1300 samples asked for, 1200 there" in done.stderr
 

@@ -159,7 +159,7 @@ def test_hiccups_of_the_api_server_are_waited_out() -> None:
 
 
 def test_api_server_that_stays_away_ends_the_step() -> None:
-    with pytest.raises(TrainyardError, match=r"stayed away for 600 s.*the job is adopted"):
+    with pytest.raises(TrainyardError, match=r"was unavailable for 600 s.*the job is adopted"):
         jobs_of(Server(ApiError(0, "connection refused"))).find(MANIFEST)
 
 
@@ -301,7 +301,7 @@ def test_metrics_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
     file.write_text('{"accuracy": 0.9, "device": "cpu", "epochs": 2, "nodes": [1]}')
     assert component._numbers(file) == {"accuracy": 0.9, "epochs": 2}
     file.write_text("{")
-    with pytest.raises(TrainyardError, match="is no JSON"):
+    with pytest.raises(TrainyardError, match="is not JSON"):
         component._numbers(file)
 
 

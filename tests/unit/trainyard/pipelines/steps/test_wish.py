@@ -9,7 +9,7 @@ import pytest
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.pipelines.steps import component, conditions
 from trainyard.pipelines.steps.run import Run
-from trainyard.pipelines.steps.wish import CONTENT, Wish
+from trainyard.pipelines.steps.wish import CONTENT, ObjectRequest
 
 ENV = {
     "TRAINYARD_RUN": "sweep-1", "TRAINYARD_RUN_UID": "u1", "TRAINYARD_TEAM": "vision",
@@ -18,8 +18,8 @@ ENV = {
 RAY = {"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {"replicas": 2.0, "entry": "python3 {file} --lr={lr}"}}
 
 
-def wish(env: dict[str, str] | None = None, **given: Any) -> Wish:
-    return Wish.of({"manifest": RAY, **given}, Run.of({**ENV, **(env or {})}))
+def wish(env: dict[str, str] | None = None, **given: Any) -> ObjectRequest:
+    return ObjectRequest.of({"manifest": RAY, **given}, Run.of({**ENV, **(env or {})}))
 
 
 def test_its_name_follows_from_run_task_and_content() -> None:
@@ -69,7 +69,7 @@ def test_values_of_the_step_are_put_in_with_their_types() -> None:
         ),
         ({"success_condition": "status.phase =="}, "success_condition: 'status.phase ==' can't be read"),
         ({"failure_condition": "status.n > x"}, "failure_condition: invalid number: 'x'"),
-        ({"manifest": {**RAY, "spec": "{n:json}"}, "settings": {"n": "two"}}, "n is 'two', which is no JSON"),
+        ({"manifest": {**RAY, "spec": "{n:json}"}, "settings": {"n": "two"}}, "invalid JSON in n: 'two'"),
         ({"timeout": "soon"}, "invalid duration: 'soon'"),
     ],
 )
@@ -109,7 +109,7 @@ def test_on_one_machine_nothing_is_made_and_that_is_said(capsys: pytest.CaptureF
     env = {**ENV, "TRAINYARD_LOCAL": "1"}
     name, value = component.create({"manifest": RAY, "output": "status.url"}, env)
     assert name.startswith("rayjob-") and value == ""
-    assert capsys.readouterr().out == f"not honoured here: RayJob {name} is not made\n"
+    assert capsys.readouterr().out == f"ignored locally: RayJob {name} is not made\n"
 
 
 JOB: dict[str, Any] = {

@@ -103,7 +103,7 @@ def test_a_failed_run_fails_with_its_step_s_words(submit: Callable[..., Any], kf
     kfp_server.states = ["FAILED"]
     ended = submit("-p", "n=1")
     assert ended.code == 1
-    assert "run r1 failed: step train: loss is NaN. see http://" in ended.err
+    assert "run r1 failed: step train: loss is NaN\nhint: see http://" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_workflow_too_large_is_refused_with_size_and_hint(tmp_path: Path) -> N
     with pytest.raises(UsageError) as error:
         of(large, tmp_path)
     assert "etcd takes 1,048,576; largest parts: template root 1,5" in str(error.value)
-    with pytest.raises(UsageError, match=r"word has 1,100,000 bytes.*hand large values over as artifacts"):
+    with pytest.raises(UsageError, match=r"word has 1,100,000 bytes.*pass large values as artifacts"):
 
         @dsl.pipeline(name="large")
         def argued(word: str):
@@ -128,12 +128,12 @@ def test_a_command_with_braces_is_kept_from_argo(tmp_path: Path) -> None:
     [
         ({}, "the pipeline needs a value for n"),
         ({"n": 1, "m": 2}, "has no input m; its inputs: flag, n, words"),
-        ({"n": "one"}, "n is 'one', it takes a whole number"),
-        ({"n": 1.5}, "n is 1.5, it takes a whole number"),
-        ({"n": True}, "n is True, it takes a whole number"),
-        ({"n": 1, "words": "{}"}, "words is {}, it takes a JSON list"),
+        ({"n": "one"}, "--param n: expected a whole number, got 'one'"),
+        ({"n": 1.5}, "--param n: expected a whole number, got 1.5"),
+        ({"n": True}, "--param n: expected a whole number, got True"),
+        ({"n": 1, "words": "{}"}, "--param words: expected a JSON list, got {}"),
         ({"n": 1, "words": ["{{x}}"]}, ""),
-        ({"n": 1, "flag": "maybe"}, "flag is 'maybe', it takes true or false"),
+        ({"n": 1, "flag": "maybe"}, "--param flag: expected true or false, got 'maybe'"),
     ],
 )
 def test_arguments_are_checked(tmp_path: Path, arguments: dict, what: str) -> None:

@@ -46,13 +46,13 @@ def test_an_unknown_condition_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("name: comp-step", "name: comp-gone", "step uses the component comp-gone, which isn't there"),
+        ("name: comp-step", "name: comp-gone", "step uses the component comp-gone, which does not exist"),
         (
             "componentInputParameter: word",
             "componentInputParameter: words",
-            "step uses the input words, which isn't there",
+            "step uses the input words, which does not exist",
         ),
-        ("executorLabel: exec-step", "executorLabel: exec-gone", "uses the executor exec-gone, which isn't there"),
+        ("executorLabel: exec-step", "executorLabel: exec-gone", "uses the executor exec-gone, which does not exist"),
         ("image: example.org/step:1", "image: '{{$.inputs.parameters[''word'']}}'", "an image that is a parameter"),
         ("        command:\n", "        args:\n        - --size\n", "a container without a command"),
     ],

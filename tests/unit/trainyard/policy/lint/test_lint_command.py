@@ -40,7 +40,7 @@ def test_text(trainyard: Run, wrong: Path) -> None:
     ended = trainyard("lint", str(wrong), "--contract", TEAMS, "--team", "vision")
     assert ended.code == 1
     assert re.search(
-        r"job\.yaml:26: error p06 \[PyTorchJob/mnist-pytorch spec\.\S+queue\] queue speech is not", ended.out
+        r"job\.yaml:26: error p06 job-queue \[PyTorchJob/mnist-pytorch spec\.\S+queue\] queue speech is not", ended.out
     )
     assert "    set spec.runPolicy.schedulingPolicy.queue to one of vision, training" in ended.out
     assert f"1 file: 1 error, 1 warning (contract: {TEAMS})" in ended.out
@@ -97,8 +97,8 @@ def test_a_cluster_that_does_not_answer_is_not_waited_for(trainyard: Run, tmp_pa
     ("more", "says"),
     [
         ((), "no file is named"),
-        (("nowhere.yaml",), "nowhere.yaml: there is no such file"),
-        ((str(JOB), "--ignore", "X1"), "there is no code X1"),
+        (("nowhere.yaml",), "nowhere.yaml: no such file"),
+        ((str(JOB), "--ignore", "X1"), "unknown code X1"),
         ((str(JOB), "--contract", TEAMS, "--team", "sound"), "no team sound; its teams: vision, speech"),
         ((str(JOB), "--contract", "nowhere.yaml"), "the contract can't be read"),
         ((str(JOB), "--contract", TEAMS, "--live"), "exclude each other"),
@@ -114,7 +114,7 @@ def test_other_files_are_left_alone(trainyard: Run, wrong: Path, tmp_path: Path)
     other.write_text("services: {web: {image: nginx}}\n")
     assert trainyard("lint", str(other)).code == 1
     ended = trainyard("lint", str(other), str(JOB), "--skip-others")
-    assert ended.code == 0 and "1 file: nothing found" in ended.out
+    assert ended.code == 0 and "1 file: no problems" in ended.out
 
 
 def test_the_hook_calls_a_command_that_there_is() -> None:

@@ -198,7 +198,7 @@ def test_one_line_names_the_command_that_writes_what_is_missing(trainyard: Run, 
     job = [lint.Finding("job.yaml", 1, "p06", "it names no queue", task="PyTorchJob/x")]
     assert list(advice.lines(job, ["lint"])) == []
     assert list(advice.lines(job, ["adopt"])) == [
-        "job.yaml: `trainyard adopt job.yaml` writes what the platform knows of it"
+        "job.yaml: `trainyard adopt job.yaml` fills in the platform's defaults"
     ]
 
 

@@ -44,9 +44,9 @@ CASES = [
      "TY303", "git:", "github.com"),
     ("an artifact in a bucket that is not there", WORKFLOW, "    - name: main\n",
      "    - name: main\n      outputs: {artifacts: [{name: out, path: /c, s3: {bucket: mine, key: a}}]}\n", "TY504",
-     "bucket: mine", "no bucket mine"),
+     "bucket: mine", "unknown bucket mine"),
     ("a field that is misspelt", WORKFLOW, MAIN, "      dag: {tasks: [{name: a, template: main, withParm: '[1]'}]}\n",
-     "TY105", "withParm", "no field withParm"),
+     "TY105", "withParm", "unknown field withParm"),
     ("packages of Debian", WORKFLOW, STEP, "[sh, -c, apt-get -y install x]", "TY302", "apt-get", "packages"),
     *(
         (f"packages: {command}", WORKFLOW, STEP, command, "TY302", command, "packages")

@@ -154,7 +154,7 @@ def test_without_the_kernel_the_check_is_skipped_by_reason(cache: Path, program:
     program("qemu-system-x86_64", "exit 0")
     program("apt-cache", "echo 'linux-image-cloud-amd64'")
     reason = machine.missing()
-    assert reason.startswith("the guest's kernel can't be had: no package linux-image-cloud-amd64 is known here")
+    assert reason.startswith("the guest's kernel is not available: no package linux-image-cloud-amd64 is known here")
     assert not (cache / "guest" / "root").exists()
 
 

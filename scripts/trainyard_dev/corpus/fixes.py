@@ -22,14 +22,14 @@ AMOUNTS = {"cpu": "1", "memory": "1Gi"}
 DAY, HOUR = 86400, 3600
 
 
-class Mender:
-    """Mends of one object. Each takes the finding and the way to its field, and returns how many edits it took."""
+class Fixer:
+    """Fixes of one object. Each takes the finding and the way to its field, and returns how many edits it took."""
 
     def __init__(self, obj: Object, contract: Contract, team: Team) -> None:
         self.obj, self.contract, self.team = obj, contract, team
         self.image = contract.images["trainerTorch"]
 
-    def mend(self, finding: Finding) -> int:
+    def fix(self, finding: Finding) -> int:
         """Does it. 0: the hint leaves it to a person, or says nothing that can be written."""
         function = BY_CODE.get(finding.code)
         if function is None:
@@ -211,12 +211,12 @@ class Mender:
         return 1
 
 
-BY_CODE: dict[str, Callable[[Mender, Finding, Path], int]] = {
-    **dict.fromkeys(("p02", "p05", "p06", "p12", "p13", "p16"), Mender.value),
-    "p01": Mender.amounts, "p03": Mender.queue, "p07": Mender.priority, "p09": Mender.gone, "p10": Mender.gone,
-    "p11": Mender.gone, "p15": Mender.scratch, "p17": Mender.picture, "p21": Mender.bounds, "p22": Mender.gang,
-    "p24": Mender.claim, "p30": Mender.device, "TY105": Mender.shape, "TY106": Mender.version, "TY109": Mender.operator,
-    "TY408": Mender.tolerations, "TY505": Mender.namespace, "TY601": Mender.security,
+BY_CODE: dict[str, Callable[[Fixer, Finding, Path], int]] = {
+    **dict.fromkeys(("p02", "p05", "p06", "p12", "p13", "p16"), Fixer.value),
+    "p01": Fixer.amounts, "p03": Fixer.queue, "p07": Fixer.priority, "p09": Fixer.gone, "p10": Fixer.gone,
+    "p11": Fixer.gone, "p15": Fixer.scratch, "p17": Fixer.picture, "p21": Fixer.bounds, "p22": Fixer.gang,
+    "p24": Fixer.claim, "p30": Fixer.device, "TY105": Fixer.shape, "TY106": Fixer.version, "TY109": Fixer.operator,
+    "TY408": Fixer.tolerations, "TY505": Fixer.namespace, "TY601": Fixer.security,
 }  # fmt: skip
-# Codes whose mend a person must decide, though the script does something plain: the image, amounts, data.
+# Codes whose fix a person must decide, though the script does something plain: the image, amounts, data.
 PERSONAL = frozenset(("p01", "p07", "p11", "p15", "p17", "p30", "TY106", "TY109"))
