@@ -34,9 +34,10 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 test: system ## tests that need no cluster, three groups at a time; FULL=1: the long ones, too
 	@$(TRAINYARD) tools build --for host --for test
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target unit policy-test pipeline-test storage-test notebook-test chart-test scheduling-test serving-test monitoring-test lint verify
-lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
+lint: ## style and format (ruff), prose (vale), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check --no-cache .
 	@$$(bin/bootstrap) -m ruff format --no-cache --check .
+	@vale=$$($(TRAINYARD) tools path vale) && git ls-files -z '*.md' '*.py' '*.tpl' '*.yaml' ':!*tests/*' ':!CHANGELOG.md' ':!docs/benchmarks.md' | xargs -0 "$$vale" --no-global --output=line
 	@PYTHONPATH=scripts "$$(dirname "$$(bin/bootstrap)")/lint-imports" --no-logo --cache-dir "$(CACHE)/lint-imports"
 	@$$(bin/bootstrap) -m mypy --cache-dir "$(CACHE)/mypy"
 unit: ## unit tests, in Python and Go

@@ -117,7 +117,7 @@ def test_a_failed_run_says_why_and_can_be_tried_again(harness: PipelineHarness, 
     before = len(_run(harness, name).pods())
     code, out, err = call("runs", "retry", name)
     assert code == 1, out
-    assert f"run {name} is tried again" in err
+    assert f"retrying run {name}" in err
     again = _run(harness, name)
     assert len(again.pods("shell")) == 1, "what succeeded is not run again"
     assert len(harness.kubelet.of(name)) > before
@@ -191,10 +191,10 @@ def test_a_dry_run_sends_nothing(harness: PipelineHarness, call: Any, file: Any)
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["-p", "word=a", "--queue", "speech"], "queue speech is not for team vision. use one of vision, training."),
+        (["-p", "word=a", "--queue", "speech"], "speech is not for team vision\nhint: use one of vision, training\n"),
         (["-p", "word=a", "--priority", "system-node-critical"], "priority class system-node-critical is not for team"),
         ([], "the pipeline needs a value for word"),
-        (["-p", "word=a", "-p", "often=often"], "often is 'often', it takes a whole number"),
+        (["-p", "word=a", "-p", "often=often"], "--param often: expected a whole number, got 'often'"),
     ],
 )
 def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str], error: str) -> None:

@@ -95,7 +95,7 @@ LABEL = {"name": "label", "datatype": "INT32", "shape": [-1]}
         ("onnx", {"outputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 10]}]}, "has the outputs logits, and"),
         ("sklearn", {"outputs": [LABEL]}, "outputs: label: is INT64 in fact, and the card says INT32"),
         ("sklearn", {"outputs": [LABEL | {"datatype": "INT64", "shape": [-1, 1]}]}, "has the shape [1] for 1 rows"),
-        ("sklearn", {"outputs": [LABEL | {"method": "transform"}]}, "transform, which LogisticRegression has not"),
+        ("sklearn", {"outputs": [LABEL | {"method": "transform"}]}, "transform, which LogisticRegression lacks"),
         ("sklearn", {"outputs": [LABEL | {"method": "__class__"}]}, "needs the method __class__"),
     ],
 )

@@ -106,7 +106,7 @@ GOOD = {"name": "image", "datatype": "FP32", "shape": [1, 64], "data": [0.0] * 6
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"{", "body: is no JSON"),
+        (b"{", "body: is not JSON"),
         ([], "body: is not an object"),
         ({}, "inputs: are missing. send a list of {name, datatype, shape, data}"),
         ({"inputs": [1]}, "inputs: are missing"),

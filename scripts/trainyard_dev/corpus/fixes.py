@@ -200,7 +200,7 @@ class Fixer:
         elif "wait-master-enabled" in finding.hint:
             kept = [word for word in edit.get(self.obj, path) if "wait-master" not in word]
             edit.put(self.obj, path, kept)
-        elif "name the one that trains" in finding.hint:
+        elif "rename the training container" in finding.hint:
             edit.put(self.obj, path, finding.hint.rpartition(" ")[2])
         elif finding.hint in ("leave minAvailable out", "keep one of them", "keep that one alone"):
             return int(edit.drop(self.obj, path))

@@ -105,7 +105,7 @@ def _let_in(desk: NotebookWindow) -> str:
         if desk.answers():
             raise
         return ""
-    return "" if "Unauthorized" in said or "the hub answers" in said else said
+    return "" if "Unauthorized" in said or "the hub answered" in said else said
 
 
 def _as(

@@ -78,7 +78,7 @@ def installed(context: Context) -> None:
             code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
             figures["code"] = code
             require(code == 1, f"trainyard train ended with {code}, due is 1: {said[-500:]}")
-            due = "requirements.txt:3: trainyard-tiny==0.1 can't be had: the platform's wheels has"
+            due = "requirements.txt:3: trainyard-tiny==0.1 is not available: the platform's wheels has"
             require(due in said and "trainyard wheels put" in said, f"the line is not named: {said[-600:]}")
 
 
