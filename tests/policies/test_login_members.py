@@ -80,9 +80,8 @@ def test_nobody_is_asked_where_nobody_is(world: World, home: Path) -> None:
     assert not list((home / "login").glob("*.json"))
     refused = world.kubectl(home, "get", "pods")
     assert refused.returncode == 1
-    assert (
-        f"{world.issuer.url}: nobody is logged in. run `trainyard login --issuer={world.issuer.url}" in refused.stderr
-    )
+    url = world.issuer.url
+    assert f"error: {url}: nobody is logged in\nhint: run `trainyard login --issuer={url}" in refused.stderr
 
 
 def test_trainyard_itself_goes_the_same_way_and_says_what_is_wrong(world: World, home: Path) -> None:
