@@ -1,13 +1,15 @@
 """The rules of policies/, as their files describe them, with what several of them share put in.
 
-A file has what is its rule's own of a ValidatingAdmissionPolicy. It may say `{kinds: training-operator, operations:
-[...]}` in place of a rule on resources, name a condition without an expression, and use a variable that others use,
-too: these come from the registry of kinds and from `policies/shared/`.
+A file has what is its rule's own of a ValidatingAdmissionPolicy: notes, rules on resources, conditions and variables by
+name, validations. It may say `{kinds: training-operator, operations: [...]}` in place of a rule on resources, name a
+condition without an expression, and use a variable that others use, too: these come from the registry of kinds and from
+`policies/shared/`. The variable `params` has the parameters that its expressions name; the chart gives their values.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,8 @@ from trainyard.paths import ROOT
 
 PREFIX = "trainyard-"  # of the names of policies and bindings in a cluster
 SHARED, MATCHING = "shared/variables.yaml", "shared/matching.yaml"
-NAMED = re.compile(r"\bvariables\.(\w+)")
+NOTES = ("id", "advice", "option", "about", "scope")  # annotations of the policy
+NAMED, PARAMETER = re.compile(r"\bvariables\.(\w+)"), re.compile(r"\bvariables\.params\.(\w+)")
 REPLICAS = "@REPLICAS@"
 
 
@@ -48,35 +51,35 @@ def policy(file: Path) -> dict[str, Any]:
     """A rule's ValidatingAdmissionPolicy, whole. Raises TrainyardError for a variable that nobody defines."""
     found = completed(file)
     refusals = [{"expression": "", "message": "", "reason": "Forbidden", **one} for one in found["spec"]["validations"]]
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": f"{PREFIX}{file.stem}", **found["metadata"]},
-        "spec": {"failurePolicy": "Fail", **found["spec"], "validations": refusals},
-    }
+    return {**found, "spec": {"failurePolicy": "Fail", **found["spec"], "validations": refusals}}
 
 
 def completed(file: Path) -> dict[str, Any]:
     """What a file says, with what rules share put in. Raises TrainyardError for a variable that nobody defines."""
     found: dict[str, Any] = yaml.safe_load(file.read_text())
-    spec, usual = found["spec"], matching()["conditions"]
-    looks = [one for rule in spec["matchConstraints"]["resourceRules"] for one in resource_rules(rule)]
-    conditions = spec.get("matchConditions", [])
-    made = {
-        "failurePolicy": spec.get("failurePolicy"),
-        "matchConstraints": {"resourceRules": looks},
-        "matchConditions": [{"name": "", "expression": usual.get(one["name"]), **one} for one in conditions],
-        "variables": _variables(spec, file),
-        "validations": spec["validations"],
+    conditions = {name: own or matching()["conditions"][name] for name, own in found.get("matchConditions", {}).items()}
+    spec = {
+        "failurePolicy": found.get("failurePolicy"),
+        "matchConstraints": {"resourceRules": [one for rule in found["resourceRules"] for one in resource_rules(rule)]},
+        "matchConditions": [{"name": name, "expression": text} for name, text in conditions.items()],
+        "variables": _variables(found, file),
+        "validations": found["validations"],
     }
-    return {**found, "spec": {key: value for key, value in made.items() if value}}
+    notes = {f"trainyard.io/{note}": found[note] for note in NOTES if note in found}
+    name = "-".join(file.relative_to(ROOT / "policies").with_suffix("").parts)
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": PREFIX + name, "annotations": notes},
+        "spec": {key: value for key, value in spec.items() if value},
+    }
 
 
-def _variables(spec: dict[str, Any], file: Path) -> list[dict[str, str]]:
+def _variables(found: dict[str, Any], file: Path) -> list[dict[str, str]]:
     """Those that a rule lists; behind its parameters those that it uses of what rules share, in the order of there."""
-    listed = {one["name"]: one.get("expression") for one in spec.get("variables", [])}
-    known = shared() | {name: expression for name, expression in listed.items() if expression}
-    used, waiting = set(), {*listed, *NAMED.findall(str(spec["validations"]))}
+    listed: dict[str, str | None] = found.get("variables", {})
+    known = shared() | {name: expression for name, expression in listed.items() if expression} | {"params": ""}
+    used, waiting = set(), {*listed, *NAMED.findall(str(found["validations"]))}
     while waiting:
         name = waiting.pop()
         if name not in known:
@@ -84,16 +87,17 @@ def _variables(spec: dict[str, Any], file: Path) -> list[dict[str, str]]:
             raise TrainyardError(what, where=str(file.relative_to(ROOT)))
         used.add(name)
         waiting |= {*NAMED.findall(known[name])} - used
-    first = ["params"] if "params" in listed else []
-    order = dict.fromkeys([*first, *(name for name in shared() if name in used and name not in listed), *listed])
-    return [{"name": name, "expression": known[name]} for name in order]
+    texts = [known[name] for name in used] + [str(found["validations"])]
+    known["params"] = json.dumps(dict.fromkeys(sorted(PARAMETER.findall(" ".join(texts))), ""))
+    ahead = [name for name in ("params", *shared()) if name in used and name not in listed]
+    return [{"name": name, "expression": known[name]} for name in [*ahead, *listed]]
 
 
 @functools.cache
 def shared() -> dict[str, str]:
     """Expressions of the variables that rules share, by name."""
     listed = yaml.safe_load((ROOT / "policies" / SHARED).read_text())
-    return {one["name"]: one["expression"].replace(REPLICAS, _replicas()) for one in listed}
+    return {name: expression.replace(REPLICAS, _replicas()) for name, expression in listed.items()}
 
 
 @functools.cache
@@ -108,10 +112,8 @@ def rules() -> tuple[Rule, ...]:
     """All rules, by their number."""
     found = []
     for file in policy_files():
-        notes = yaml.safe_load(file.read_text())["metadata"]["annotations"]
-        advice = "trainyard.io/advice" in notes
-        option = notes.get("trainyard.io/option", "")
-        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"], advice, option))
+        said = yaml.safe_load(file.read_text())
+        found.append(Rule(file.stem, said["id"], said["about"], "advice" in said, said.get("option", "")))
     return tuple(sorted(found, key=lambda rule: rule.id))
 
 

@@ -53,7 +53,7 @@ class Group:
 def groups() -> tuple[Group, ...]:
     """All groups. Raises TrainyardError for an entry that names what isn't there."""
     raw = yaml.safe_load(FILE.read_text())
-    known = {**shared(), **{one["name"]: _expression(one["expression"]) for one in raw["variables"]}}
+    known = {**shared(), **{name: _expression(text) for name, text in raw["variables"].items()}}
     found = []
     for name, group in raw["groups"].items():
         mine = [(name in one["in"] if "in" in one else one["place"] in group["places"]) for one in raw["fills"]]
