@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,7 @@ def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, team_config:
     cluster.pods = [{"metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [full]}}]
     with (
         pytest.raises(TrainyardError, match="Unschedulable: 0/3 nodes are available"),
-        transfer.open_store(cluster, replace(team_config, priorities=())),
+        transfer.open_store(cluster, team_config),
     ):  # type: ignore[arg-type]
         pass
 

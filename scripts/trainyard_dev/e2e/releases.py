@@ -189,7 +189,7 @@ def identities(context: Context) -> dict[str, str]:
 
 
 def lost(before: dict[str, str], after: dict[str, str]) -> str:
-    """What is gone or is another one now, in words; "" when all is the same."""
+    """What is gone or is another one now, in words; "" when all is the same. A claim may have got its volume since."""
     words = [f"{name} is {'gone' if name not in after else 'another one'}"
-             for name, held in before.items() if after.get(name) != held]  # fmt: skip
+             for name, held in before.items() if not after.get(name, "").startswith(held)]  # fmt: skip
     return "; ".join(words)
