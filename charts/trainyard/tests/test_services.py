@@ -123,6 +123,7 @@ def test_where_a_team_has_no_pools_a_plain_pod_is_left_alone(site: Contract, ren
     assert "nodeSelector" not in fill.filled(pod, plain, plain.team(TEAM)).obj["spec"]
     assert plain.team(TEAM).home == {}
     assert not plain.team(TEAM).stays and site.team(TEAM).stays
+    assert [pool.name for pool in site.team(TEAM).pools] == ["gpu", "cpu"]
 
 
 def test_what_trainyard_sends_stays_on_a_pool_of_teams(site: Contract) -> None:
@@ -132,6 +133,7 @@ def test_what_trainyard_sends_stays_on_a_pool_of_teams(site: Contract) -> None:
         job = manifest(JobSpec("digits", ("python3", "train.py"), framework="pytorch", gpus=gpus), found)
         for spec in pods_in(job):
             assert spec["nodeSelector"] == {"trainyard.io/pool": "gpu" if gpus else "cpu"}
+    assert {pool.name for pool in Settings.of(site, TEAM).team.pools} == {"gpu", "cpu"}
     assert Settings.of(site, TEAM).team.home == {"trainyard.io/pool": "cpu"}
 
 

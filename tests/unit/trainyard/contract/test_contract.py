@@ -12,6 +12,7 @@ from trainyard import contract
 from trainyard.contract import render
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
+from trainyard.pipelines.translate import Settings
 
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
 BARE: dict[str, Any] = {
@@ -124,7 +125,7 @@ def test_a_release_in_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Cluster, "namespace", "platform")
     raw = BARE | {"release": {"name": "trainyard", "namespace": "platform"}, "teams": [{"name": "vision"}]}
     found = contract.live(Cluster({"contract.yaml": yaml.safe_dump(raw)}))  # type: ignore[arg-type]
-    assert found.namespace == "platform"
+    assert Settings.of(found, "vision").contract.namespace == "platform"
     with pytest.raises(TrainyardError, match=r"has no ConfigMap trainyard-contract in platform\..*TRAINYARD_SYSTEM"):
         contract.live(Cluster(None))  # type: ignore[arg-type]
 

@@ -134,6 +134,7 @@ def test_an_image_for_cpus_on_gpus_that_compute_is_refused_with_the_one_to_take(
 
 @pytest.mark.parametrize("framework", [kind.framework for kind in registry.KINDS if kind.image not in WITH_CUDA])
 def test_a_framework_without_an_image_for_gpus_is_refused_too(team_config: TeamConfig, framework: str) -> None:
+    assert {"trainerTorch", "trainerTensorflow", "trainerTransformers"} == WITH_CUDA
     with pytest.raises(UsageError, match=f"the platform's image for {framework}, .* computes on CPUs") as refused:
         made(team_config, framework, gpus=1)
     assert "name one with CUDA by image" in refused.value.hint

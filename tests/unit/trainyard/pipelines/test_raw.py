@@ -158,7 +158,7 @@ def test_steps_of_a_team_that_stays_on_pools_stay_there() -> None:
 
 def test_the_store_is_known_from_the_contract() -> None:
     assert SITE.store["endpoint"] == STORE["endpoint"]
-    assert SITE.shared_class == "trainyard-shared"
+    assert Settings.of(SITE, "vision").contract.shared_class == "trainyard-shared"
 
 
 def test_a_run_that_names_no_class_gets_the_one_that_is_filled_in_for_the_team() -> None:

@@ -83,7 +83,7 @@ def test_lint_finds_nothing_in_an_example_and_its_settings_save_snapshots(
 ) -> None:
     example = ROOT / "examples" / name
     ready = launch.prepare(example, settings.merged(example, None, {}, ()), team_config, tmp_path / "code.tar.gz")
-    assert launch.linted(ready, known) == [] and launch.WARNING not in [one.level for one in ready.advice]
+    assert launch.linted(ready, known) == [] and [one.level for one in ready.advice] == [launch.SENT]
     assert ready.spec.checkpoints and ready.manifest["kind"] == "PyTorchJob"
 
 
