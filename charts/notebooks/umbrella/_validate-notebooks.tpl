@@ -28,7 +28,7 @@ login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, but the h
 {{- end }}
 {{- $o := $values.oidc }}{{ $known := $c.login }}
 {{- if and $o.issuer (eq $o.issuer $known.issuer) (ne (list $o.usernamePrefix $o.usernameClaim $o.groupsPrefix $o.groupsClaim | join " ") (list $known.prefix $known.userClaim $known.prefix $known.groupsClaim | join " ")) }}
-notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so the hub would know nobody's teams: leave notebooks.oidc.issuer empty.
+notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so the hub could not tell anyone's teams: leave notebooks.oidc.issuer empty.
 {{- end }}
 {{- if and $values.service.nodePort (ne $values.service.type "NodePort") }}
 notebooks.service.nodePort is {{ $values.service.nodePort }} and notebooks.service.type {{ $values.service.type }}: write NodePort, or leave the port out.

@@ -129,7 +129,7 @@ def test_what_namespaces_say(filling: Objects) -> None:
 
 
 def test_the_contract_tells_the_same(filling: Objects) -> None:
-    """What lint and `adopt` go by is what the rules read in the cluster."""
+    """Lint and `adopt` read the same as the rules in the cluster."""
     published = contract_of(filling)
     spaces = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in of(filling, "Namespace")}
     for name, team in of_objects(filling).teams.items():

@@ -13,7 +13,7 @@ from trainyard.kube import Access, options
 @output("table", "json", "yaml")
 @options
 def gpus(form: str, access: Access) -> None:
-    """Show free and held GPUs, and the wait in your queues. By pool and model of GPU.     FREE can be had now, OUT
+    """Show free and held GPUs, and the wait in your queues. By pool and model of GPU. FREE can be used now, OUT
     can't: nodes that are down or closed, and broken GPUs. FREE ON A NODE says how large one pod can be. Of other teams
     there are sums, no names.
     """

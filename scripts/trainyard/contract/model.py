@@ -141,7 +141,8 @@ class Contract:
     teams: dict[str, Team]
     queues: dict[str, Queue]
     default_queue: str
-    priority_classes: tuple[str, ...]
+    priority_classes: tuple[str, ...]  # the lowest first
+    fill: dict[str, Any]  # what a manifest that leaves it open gets, for teams that say nothing else
     pools: tuple[Pool, ...]
     shared_class: str
     buckets: dict[str, Bucket]

@@ -16,7 +16,7 @@ Object = dict[str, Any]
 Objects = list[Object]
 # What needs nodes, or a program that answers calls.
 LEFT_OUT = (
-    "DaemonSet", "Deployment", "Job", "MutatingWebhookConfiguration", "Pod", "Service", "StatefulSet",
+    "APIService", "DaemonSet", "Deployment", "Job", "MutatingWebhookConfiguration", "Pod", "Service", "StatefulSet",
     "ValidatingWebhookConfiguration",
 )  # fmt: skip
 FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass")

@@ -38,8 +38,7 @@ def attack(wanted: list[Attempt], say: Callable[[str], None]) -> Report:
     """
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the user's own cluster
     began = time.monotonic()
-    rendered = package.render(PROFILE, sets=options.switched(*options.OPTIONS), values=VALUES)
-    objects = [obj for obj in rendered if obj["kind"] != "APIService"]  # nothing here would answer for one
+    objects = package.render(PROFILE, sets=options.switched(*options.OPTIONS), values=VALUES)
     policies = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "ValidatingAdmissionPolicy"}
     guards = [*sorted({name.removeprefix(PREFIX) for name in policies} - advice()), *OTHERS]
     with running(audit=False, features=FEATURES) as server:

@@ -173,14 +173,16 @@ def test(context: Context) -> None:
 
 
 def identities(context: Context) -> dict[str, str]:
-    """What must never be replaced: UIDs of claims and their volumes, generated keys in Secrets, by name."""
+    """What must never be replaced: UIDs of claims, the volumes of bound ones, generated keys in Secrets, by name."""
     found = {}
     for space in (SYSTEM, NAMESPACE, OTHER):
         for claim in context.kubectl.get("pvc", "-n", space):
             if goes(claim, RELEASE):
                 continue
             name = f"claim {space}/{claim['metadata']['name']}"
-            found[name] = f"{claim['metadata']['uid']} {claim['spec'].get('volumeName', '')}"
+            found[name] = claim["metadata"]["uid"]
+            if volume := claim["spec"].get("volumeName"):
+                found[f"volume of {name}"] = volume
         for secret in context.kubectl.get("secrets", "-n", space):
             keys = {key: value for key, value in (secret.get("data") or {}).items() if key in GENERATED}
             if keys and secret["metadata"]["name"] not in PASSING:
@@ -189,7 +191,7 @@ def identities(context: Context) -> dict[str, str]:
 
 
 def lost(before: dict[str, str], after: dict[str, str]) -> str:
-    """What is gone or is another one now, in words; "" when all is the same. A claim may have got its volume since."""
+    """What is gone or is another one now, in words; "" when all is the same."""
     words = [f"{name} is {'gone' if name not in after else 'another one'}"
-             for name, held in before.items() if not after.get(name, "").startswith(held)]  # fmt: skip
+             for name, held in before.items() if after.get(name) != held]  # fmt: skip
     return "; ".join(words)

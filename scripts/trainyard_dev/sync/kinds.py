@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
-from trainyard.paths import ROOT
 from trainyard_dev.images import packages
 from trainyard_dev.sync.tree import Tree
 
@@ -92,7 +92,7 @@ def _example(kind: registry.Kind, text: str) -> str:
     return text
 
 
-def render() -> str:
+def render(root: Path) -> str:
     """The page."""
     text = HEAD
     for kind in registry.KINDS:
@@ -100,7 +100,7 @@ def render() -> str:
                f"`{kind.trainer}`", kind.about and f"`{kind.step}`", f"`{kind.file}`")  # fmt: skip
         text += f"| {' | '.join(row)} |\n"
     text += IMAGES
-    for name, one in packages.trainers(ROOT).items():
+    for name, one in packages.trainers(root).items():
         if "about" in one:
             text += f"| `{name}` | {', '.join(f'`{framework}`' for framework in one['runs'])} | {one['about']} |\n"
     return text

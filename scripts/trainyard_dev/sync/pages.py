@@ -27,7 +27,7 @@ MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
     component_page.PAGE: ("charts/trainyard/component.yaml", lambda root: component_page.render()),
     lint.PAGE: ("policies", lambda root: lint.render()),
     "docs/benchmarks.md": (FIGURES, lambda root: bench.render(summary.read(root / FIGURES))),
-    kinds.PAGE: (packages.LIST, lambda root: kinds.render()),
+    kinds.PAGE: (packages.LIST, kinds.render),
     contents.PAGE: (packages.LIST, contents.render),
     support.PAGE: ("support.yaml", lambda root: support.render(root, read(root))),
     importable.FILE: (importable.FILE, importable.render),

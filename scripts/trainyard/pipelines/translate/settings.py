@@ -59,11 +59,6 @@ class Settings:
         return int(self.team.own_fill.get("keepSeconds", WEEK_S))
 
     @property
-    def pod_priority(self) -> str:
-        """The class of its pods; empty for none."""
-        return self.priority or self.team.default_priority
-
-    @property
     def bucket(self) -> str:
         """Where its artifacts are, below the team's name."""
         return str(self.contract.pipelines.get("bucket", "runs"))

@@ -41,7 +41,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None, settings: Se
         **({"onExit": last} if last else {}),
         "serviceAccountName": settings.contract.service_account,
         "schedulerName": settings.contract.scheduler,
-        **({"podPriorityClassName": priority} if (priority := settings.pod_priority) else {}),
+        **({"podPriorityClassName": one} if (one := settings.priority or settings.team.default_priority) else {}),
         **({"nodeSelector": dict(settings.team.home)} if settings.team.home else {}),  # a step with GPUs has its own
         "podMetadata": {
             "labels": {**labels, "trainyard.io/api-access": "true"},

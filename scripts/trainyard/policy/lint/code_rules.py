@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from trainyard.contract import Contract, Team
 from trainyard.kinds import images, imports
 from trainyard.policy.lint.pods import Object, Pod
-from trainyard.policy.lint.report import Path
+from trainyard.policy.lint.report import Issue, Path
 
-# (code, field, reason, hint)
-Issue = tuple[str, Path, str, str]
 KFP = "kfp"  # its executor, which steps run, is in images where `import kfp` alone would fail
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from trainyard.contract import Contract, Team
 from trainyard.policy.cel import number
-from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Pod
+from trainyard.policy.lint.report import Issue
 
 COUNTED = ("cpu", "memory")
 

@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Issue, Path, name_of, words
+from trainyard.policy.lint.pod_rules import name_of, words
 from trainyard.policy.lint.pods import Pod
+from trainyard.policy.lint.report import Issue, Path
 
 SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
 SET = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from trainyard.contract import Contract, Team
 from trainyard.kinds import registry
-from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Pod, distinct
+from trainyard.policy.lint.report import Issue
 
 UNNAMED = ("mpi",)  # this operator takes whatever container is first
 MASTERS = ("Master",)

@@ -10,10 +10,8 @@ from trainyard.policy import fill
 from trainyard.policy.cel import number
 from trainyard.policy.lint import code_rules
 from trainyard.policy.lint.pods import Object, Pod, mapping
-from trainyard.policy.lint.report import Path
+from trainyard.policy.lint.report import Issue, Path
 
-# (code, field, reason, hint)
-Issue = tuple[str, Path, str, str]
 BUCKET = re.compile(r"\b(?:s3|s3a|minio)://([A-Za-z0-9][A-Za-z0-9.-]*)")
 CHECKPOINT = re.compile(r"check.?point|ckpt|resume", re.I)
 NODE_RESOURCES = ("cpu", "memory")

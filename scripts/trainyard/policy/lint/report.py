@@ -12,6 +12,7 @@ from trainyard.policy.lint.codes import registry, rule_codes
 from trainyard.policy.lint.finding import Finding, Severity
 
 Path = tuple[str | int, ...]
+Issue = tuple[str, Path, str, str]  # code, field, reason, hint
 Lines = Callable[[Path], int]
 HINT = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
 HINTS = {
@@ -63,7 +64,7 @@ class Site:
             max_gpus=max(most),
             max_claim=self.contract.parameters["maxClaim"],
             limits=base.get("limits") or {},
-            fill=base.get("fill") or {},
+            fill=self.contract.fill,
             pools=self.contract.pools,
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Issue, name_of
+from trainyard.policy.lint.pod_rules import name_of
 from trainyard.policy.lint.pods import Object, Pod, mapping
+from trainyard.policy.lint.report import Issue
 
 POD = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
 CONTAINER = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"

@@ -10,11 +10,9 @@ from trainyard.contract import Contract
 from trainyard.policy import cel
 from trainyard.policy.lint import graph, network, pod_rules
 from trainyard.policy.lint.pods import mapping
-from trainyard.policy.lint.report import Path
+from trainyard.policy.lint.report import Issue, Path
 
 Object = dict[str, Any]
-# (code, field, reason, hint)
-Issue = tuple[str, Path, str, str]
 PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)'\])\.")
 WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z]+)?")
 AGENTS = ("http", "plugin")  # templates that Argo runs by an agent, for which the pipelines' account has no rights

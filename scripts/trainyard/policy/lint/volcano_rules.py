@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainyard.contract import Contract, Team
-from trainyard.policy.lint.pod_rules import Issue
 from trainyard.policy.lint.pods import Object, Path, Pod, mapping
+from trainyard.policy.lint.report import Issue
 
 PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 MPI_TASKS = {"master": "master", "worker": "worker"}  # argument of the plugin -> the task's usual name

@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainyard.kinds.images import trainers
 from trainyard.kinds.registry import KINDS
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
@@ -48,8 +47,7 @@ class Script:
 
     def images(self) -> tuple[str, ...]:
         """What its job needs, of versions.yaml."""
-        key = next(kind.image for kind in KINDS if kind.kind == self.kind)
-        image = self.image or next(one.name for one in trainers() if one.key == key)
+        image = self.image or next(kind.trainer for kind in KINDS if kind.kind == self.kind)
         return (image, "kubectl-delivery") if self.kind == "MPIJob" else (image,)
 
 

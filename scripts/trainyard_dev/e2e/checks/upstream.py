@@ -19,7 +19,7 @@ from trainyard_dev.e2e import plain
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS, VOLUMES, check
-from trainyard_dev.e2e.recorder import possible, require
+from trainyard_dev.e2e.recorder import Figures, possible, require
 from trainyard_dev.e2e.sites import stand_in
 
 WORKFLOW = "workflow"
@@ -32,11 +32,6 @@ LABELS = {picked.OPERATOR: "training.kubeflow.org/job-name", picked.VOLCANO: "vo
 RESOURCES = {"vcjob": "jobs.batch.volcano.sh", WORKFLOW: "workflows.argoproj.io"}
 
 
-def check_id(kind: str) -> str:
-    """The check of a kind."""
-    return f"arrivals.upstream-{kind}"
-
-
 def title(kind: str) -> str:
     """What the check says."""
     words = {"vcjob": "Volcano Job", WORKFLOW: "Workflow"}
@@ -44,27 +39,27 @@ def title(kind: str) -> str:
     return f"{len(picked.of_kind(kind))} of upstream's examples of a {name} run as they are"
 
 
-def arrive(context: Context, kind: str) -> None:
+def arrive(context: Context, figures: Figures, kind: str) -> None:
     """Every picked example of a kind, one after the other; what it made is removed, also after a failure."""
     mine = picked.of_kind(kind)
-    with context.recorder.check(check_id(kind), title(kind)) as figures:
-        due, has = max(one.gpus for one in mine), sum(context.gpus.values())
-        possible(has >= due, f"it needs {due} GPUs, the cluster has {has}")
-        for trainer in sorted({one.trainer for one in mine} - {""}):
-            stand_in.make(context, trainer)
-        fills = plain.served(context)
-        figures["filled_in_by"] = plain.filled_by(fills)
-        for one in mine:
-            figures[one.name] = _example(context, one, fills)
+    due, has = max(one.gpus for one in mine), sum(context.gpus.values())
+    possible(has >= due, f"it needs {due} GPUs, the cluster has {has}")
+    for trainer in sorted({one.trainer for one in mine} - {""}):
+        stand_in.make(context, trainer)
+    fills = plain.served(context)
+    figures["filled_in_by"] = plain.filled_by(fills)
+    for one in mine:
+        figures[one.name] = _example(context, one, fills)
 
 
 for one in picked.kinds():
     check(
-        check_id(one),
+        f"arrivals.upstream-{one}",
+        title=title(one),
         shares={GPUS, VOLUMES},
         images=(*sorted({example.trainer for example in picked.of_kind(one)} - {""}), *BESIDE.get(one, ())),
         inputs=(*CODE, "scripts/trainyard_dev/corpus/picked.py", "versions.yaml"),
-    )(lambda context, kind=one: arrive(context, kind))
+    )(lambda context, figures, kind=one: arrive(context, figures, kind))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What the file of the values' schema leaves out is what other keys tell, and nothing that it says is replaced."""
+"""The schema leaves out only types that other keys imply, and none that it states is replaced."""
 
 import pytest
 

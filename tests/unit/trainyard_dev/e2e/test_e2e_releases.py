@@ -83,7 +83,7 @@ def test_what_is_gone_or_another_one_is_named() -> None:
         "claim a is gone; claim b is another one"
     )
     assert releases.lost({"a": "1"}, {"a": "1"}) == ""
-    assert releases.lost({"claim a": "uid "}, {"claim a": "uid volume"}) == ""  # a backup bound it meanwhile
+    assert releases.lost({"claim a": "1"}, {"claim a": "1", "volume of claim a": "v"}) == ""  # it was bound meanwhile
 
 
 def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
