@@ -1,7 +1,5 @@
 """The commit hook that `make` installs: a long subject is refused, and nobody's own hooks are replaced."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
