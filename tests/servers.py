@@ -1,7 +1,5 @@
 """A real MinIO server on this machine."""
 
-from __future__ import annotations
-
 import secrets
 import string
 from contextlib import suppress

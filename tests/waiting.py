@@ -1,7 +1,5 @@
 """Waiting for an outcome, for all levels of tests."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

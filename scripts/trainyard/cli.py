@@ -3,8 +3,6 @@
 Exit codes: 0 done; 1 an error or a failed check; 2 wrong usage; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import signal

@@ -1,7 +1,5 @@
 """The one exception that users see: what went wrong, where, and how to fix it."""
 
-from __future__ import annotations
-
 
 class TrainyardError(Exception):
     """An error that its reader can act on.

@@ -1,7 +1,5 @@
 """Where things lie: the repository (or its copy in the installed package), the cache, results and data sets."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that the product calls: helm, kubectl, argo."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

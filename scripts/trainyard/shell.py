@@ -1,7 +1,5 @@
 """Runs other programs; a failure becomes one readable error."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

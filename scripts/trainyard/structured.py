@@ -3,8 +3,6 @@
 Names that YAML 1.1 means as truth values are quoted, texts stay texts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What a terminal takes and its reader wants, and files and logs must not get."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import TextIO

@@ -1,7 +1,5 @@
 """Times as Kubernetes writes them, and durations as people say them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 

@@ -1,7 +1,5 @@
 """Puts fields into a YAML or JSON text and leaves every other character as it is: comments, order, indentation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """YAML or JSON text to plain data, with the line on which each part begins."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 Importing it makes the product call the pinned helm and kubectl instead of those on PATH.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from trainyard import programs, shell

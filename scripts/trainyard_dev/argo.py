@@ -1,7 +1,5 @@
 """Argo's real controller on the tests' API server, with the account, rights and settings that the chart gives it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A real browser, headless, driven by its own DevTools protocol: what a person would see and do on a page."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -3,8 +3,6 @@
 `make e2e` carries a sample of each. The commit of a campaign's last good run is kept as that of the checks is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

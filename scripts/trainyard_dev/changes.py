@@ -4,8 +4,6 @@ The commit of the last good run is kept in the cache; without one, or where hist
 A campaign's last good run has a file of its own there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 

@@ -1,7 +1,5 @@
 """The command line of a checkout: the product's commands and the laboratory's."""
 
-from __future__ import annotations
-
 from trainyard import cli as product
 
 COMMANDS = {

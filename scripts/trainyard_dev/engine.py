@@ -1,7 +1,5 @@
 """The container engine that kind runs its nodes on: Docker or podman, behind one interface."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """Where tools and images lie: at the top, or in the folder of the one component that has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

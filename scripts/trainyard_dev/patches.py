@@ -6,8 +6,6 @@ stands, on lines of its own, exactly once. Where it stands doesn't matter. So no
 silence when upstream releases another version. A patched file has Unix line ends, whatever upstream's.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Progress of long work: what is done now, of how much, and for how long."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

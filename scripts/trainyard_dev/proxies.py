@@ -1,7 +1,5 @@
 """HTTP proxies of this machine, which variables name: who must go through them, and who must not."""
 
-from __future__ import annotations
-
 import os
 import urllib.parse
 import urllib.request

@@ -1,7 +1,5 @@
 """`trainyard publish`: what is made from this tree or from the results of campaigns, and lies in no commit."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of results that are committed: of which commit they are, and written whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reads `versions.yaml`, the only file with version pins, and puts versions where it says `{kubernetes}`."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -5,8 +5,6 @@ so it isn't in requirements.lock: TRAINYARD_MLFLOW names its program, of MLflow 
 into which `pip install 'mlflow>=3,<4'` has put it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

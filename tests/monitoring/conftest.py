@@ -1,7 +1,5 @@
 """The rules and dashboards of the chart `monitoring`, and promtool of the version that it installs."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 import time

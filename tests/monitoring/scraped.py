@@ -1,7 +1,5 @@
 """Series as kubelets give them, of three pods of one job, for a real Prometheus to take."""
 
-from __future__ import annotations
-
 import http.server
 import time
 

@@ -1,7 +1,5 @@
 """Dashboards are what their specs say, Grafana can take them, and Prometheus can read their queries."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a run keeps of the dashboards for its report, asked of a real Prometheus."""
 
-from __future__ import annotations
-
 import json
 import time
 

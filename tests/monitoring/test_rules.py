@@ -1,7 +1,5 @@
 """Alerts fire, clear and stay silent as their cases say, in promtool; and what a site sets takes its place in them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

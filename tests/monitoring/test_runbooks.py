@@ -1,7 +1,5 @@
 """Every alert has a page of what to do, which begins with commands whose names exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from functools import cache

@@ -1,7 +1,5 @@
 """Rules and dashboards ask for series that there are: by who gives them, and in the pinned source of each."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the agent asks of Prometheus about usage, answered by Prometheus itself out of series as kubelets give them."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

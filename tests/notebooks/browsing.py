@@ -1,7 +1,5 @@
 """A person with a browser, and their programs: cookies, redirects, forms, the issuer's page."""
 
-from __future__ import annotations
-
 import http.cookiejar
 import json
 import ssl

@@ -1,7 +1,5 @@
 """Notebooks on a real API server: hub and proxy as the chart configures them, an issuer, and a kubelet."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """An issuer of OpenID Connect for tests: codes with PKCE, ID tokens that are signed, refresh tokens that turn over."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import hashlib

@@ -1,7 +1,5 @@
 """A kubelet whose pods are processes: each notebook gets an address of its own, its environment and its Secret."""
 
-from __future__ import annotations
-
 import base64
 import threading
 import time

@@ -1,7 +1,5 @@
 """JupyterHub and configurable-http-proxy as the image has them, in folders of the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -3,8 +3,6 @@
 Runs by the hub's Python, with a notebook's environment: `python served.py ADDRESS`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

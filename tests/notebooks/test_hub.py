@@ -1,7 +1,5 @@
 """The hub at work, and attacked: a real JupyterHub, proxy and API server, with tokens of a real protocol."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

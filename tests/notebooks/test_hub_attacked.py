@@ -1,7 +1,5 @@
 """The hub, attacked by a name, by other sites' pages, by what a person may send it, and by who was blocked."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.parse

@@ -1,8 +1,6 @@
 """One platform for all tests of pipelines: real API server with the chart's rules and rights, real controllers, real
 store, the real step program; only kubelet and the containers are ours."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The controllers of the tests' teams, each a process of its own as on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

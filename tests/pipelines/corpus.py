@@ -1,7 +1,5 @@
 """KFP's own samples of 2023: fetched by a pin from the Go module proxy, never kept here."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

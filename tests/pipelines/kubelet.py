@@ -1,7 +1,5 @@
 """A kubelet whose pods are processes on this machine. It serves the signals that Argo's controller sends by exec."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import tempfile

@@ -1,8 +1,6 @@
 """What kubelet and Argo's executor do with one pod of a workflow, done to processes on this machine: inputs from the
 store, the main container's command with the real step program, outputs to the store, and the report."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Steps that run beside a test, and the test's view of what they make: what controllers write, tests write."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

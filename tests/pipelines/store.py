@@ -1,7 +1,5 @@
 """A real MinIO server with the bucket of pipelines, and what Argo's executor does with it."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from collections.abc import Iterator

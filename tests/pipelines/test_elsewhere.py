@@ -1,7 +1,5 @@
 """What comes from elsewhere on the real controller: workflows written for Argo, and components from YAML."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

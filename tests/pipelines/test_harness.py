@@ -1,7 +1,5 @@
 """The platform of these tests itself, with a workflow written by hand after the step program's README."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

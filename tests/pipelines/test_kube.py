@@ -1,7 +1,5 @@
 """The member's way to the cluster, on a real API server with the chart's rights."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,6 @@
 """Steps that make objects, against the real API server: rights of the pipelines' account, refusals, waiting, adoption.
 What controllers would write is written by the tests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`trainyard schedule`, as a member of a team types it, against the real controller: runs begin when they should."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

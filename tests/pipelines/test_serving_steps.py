@@ -3,8 +3,6 @@
 What Deployment's controller would write is written by the tests; the store is a folder.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`trainyard submit` and `trainyard runs`, as a member of a team types them, against the real controller."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

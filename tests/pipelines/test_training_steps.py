@@ -1,8 +1,6 @@
 """Training steps against the real API server: rights of the pipelines' account, the platform's rules on jobs, adoption
 after an attempt that ended half way, refusals, stopping. What operators would write is written by the tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

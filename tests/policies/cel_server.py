@@ -4,8 +4,6 @@ Each expression is a variable of a policy that writes its value into the audit l
 refusals and warnings a server tells only the first ones.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

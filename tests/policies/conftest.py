@@ -1,7 +1,5 @@
 """A real API server with the platform's objects on it: profile kind and two teams, made once for all tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real Dex as the chart configures it, and people who log in at its pages."""
 
-from __future__ import annotations
-
 import html
 import http.cookiejar
 import json

@@ -1,7 +1,5 @@
 """Manifests that lack what the cluster fills in, sent to a server that does, and what it says of them."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The release's hooks as the tests run them: their objects, their rights, their client."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the tests of log-ins stand on: an API server that takes the tokens of a Dex, and people who use the product."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """What an account may do, as the API server's authorizer answers."""
 
-from __future__ import annotations
-
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.client import Identity
 

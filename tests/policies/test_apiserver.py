@@ -1,7 +1,5 @@
 """The API server of these tests is a real one: its own admission, rights and quotas answer."""
 
-from __future__ import annotations
-
 from trainyard_dev.apiserver import ApiServer, Identity
 
 MEMBER = Identity("ada", ("vision-members",))

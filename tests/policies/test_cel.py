@@ -1,7 +1,5 @@
 """Our evaluator of CEL against the API server's: each expression of the corpus has one value, or fails, in both."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -3,8 +3,6 @@
 A folder stands for the NFS export; claims, volumes and quotas are Kubernetes' own controllers'.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`trainyard policy`: what it says of good, bad and broken manifests, without a cluster."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

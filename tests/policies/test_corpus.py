@@ -3,8 +3,6 @@
 Here every fifth file is asked about, and those that a page or a check names; `make corpus` asks about all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

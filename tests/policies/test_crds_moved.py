@@ -1,7 +1,5 @@
 """The hook that moves CRDs before an upgrade, on a real API server, with the rights that it has."""
 
-from __future__ import annotations
-
 import copy
 import json
 import time

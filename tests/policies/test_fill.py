@@ -3,8 +3,6 @@
 The rules' own cases run without these policies (test_policies.py); here they are asked again with them.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What members wrote themselves, images of the site's table, teams of their own ways: kept, judged or refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

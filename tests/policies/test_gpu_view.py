@@ -1,7 +1,5 @@
 """`trainyard gpus` on a real API server: the platform's pod publishes with its rights, members read with theirs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

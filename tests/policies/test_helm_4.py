@@ -4,8 +4,6 @@ Helm 4 applies on the server, where each field has an owner: what the platform's
 not be a conflict. Jobs of hooks end at once, for nothing runs pods here.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Jobs that trainyard makes of short specs are admitted, and so is all that operators make of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

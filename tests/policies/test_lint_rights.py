@@ -1,7 +1,5 @@
 """What lint takes for the rights of members and of pipelines' steps is what the chart's roles give them."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

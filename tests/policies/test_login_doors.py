@@ -1,7 +1,5 @@
 """What Dex refuses by the chart's configuration: codes, ways back, grants, passwords, frames."""
 
-from __future__ import annotations
-
 import re
 import urllib.parse
 

@@ -1,7 +1,5 @@
 """Log-in within a notebook: the hub is asked for the token of the notebook's own user, and gives nobody else's."""
 
-from __future__ import annotations
-
 import urllib.parse
 from pathlib import Path
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Which tokens a real API server takes, for whom it takes them, and what it says of those that it refuses."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 

@@ -1,7 +1,5 @@
 """`trainyard login` at a real Dex: by a browser's way or a code; tokens are kept and renewed."""
 
-from __future__ import annotations
-
 import json
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Log-in as a person sees it, in Chromium: Dex's pages, and a certificate that nobody vouches for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Who leaves gets no new token, and a blocked name is refused at once: the last of all tests of log-in, by its name."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

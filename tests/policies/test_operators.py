@@ -1,7 +1,5 @@
 """What a stolen account of an operator can do: nothing outside of teams' namespaces, but to its own certificate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every case beside the rules, put to a real API server: let through, or refused by its own rule and no other."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard_dev.apiserver import ApiServer

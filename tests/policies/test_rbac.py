@@ -1,7 +1,5 @@
 """Who may do what, asked of a real API server: members, viewers and job accounts of one team against both teams."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Pod Security's level "restricted", asked of a real API server: the platform's pods and what operators add to jobs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

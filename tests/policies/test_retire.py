@@ -1,7 +1,5 @@
 """The hook that ends the controller for all teams before those of teams begin, with the rights that it has."""
 
-from __future__ import annotations
-
 import pytest
 from hook_api import SYSTEM, HookApi, due, granted
 

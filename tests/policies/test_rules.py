@@ -1,7 +1,5 @@
 """The rules as a whole: complete, consistent, each refusal its own, modes as the values say, no type warnings."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What one pod of a member adds to the series of kube-state-metrics, the real one beside a real API server."""
 
-from __future__ import annotations
-
 import copy
 import re
 import time

@@ -4,8 +4,6 @@ What no controller does here is played: it would make ReplicaSets of a Deploymen
 has a real one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

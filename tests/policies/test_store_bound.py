@@ -1,7 +1,5 @@
 """What one team can put into etcd: every kind that it may make is counted, and so their largest sum is bounded."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The hook before an uninstallation, on a real API server, with the rights that it has."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

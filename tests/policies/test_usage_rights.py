@@ -1,7 +1,5 @@
 """ConfigMap `trainyard-usage` on a real API server: made with the chart's rights, read by the team alone."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The real training-operator takes its certificate from a namespace of its own, and needs no other right to Secrets."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """One API server with Volcano's CRDs and the contract's priority classes for all tests of this folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Short names for tests: a real scheduler on the benchmarks' harness, with nodes that are only objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep

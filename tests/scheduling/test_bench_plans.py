@@ -1,7 +1,5 @@
 """What every bench plans to measure: configurations that exist, seeds that may be reported, settings that are clear."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -3,8 +3,6 @@
 The names of the jobs have a hyphen, as those of `trainyard train`: then Volcano goes by the number behind the last one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from scheduler_harness import SchedulerHarness

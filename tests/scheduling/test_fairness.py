@@ -1,7 +1,5 @@
 """Queues on a real scheduler: who goes first when several want what is free."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import sleep
 

@@ -1,7 +1,5 @@
 """Gangs on real schedulers: with ours a job holds GPUs as a whole or not at all."""
 
-from __future__ import annotations
-
 from trainyard_dev.bench import configurations, simulator
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.schedulers import scheduler

@@ -1,7 +1,5 @@
 """Kueue as the benchmarks run it: groups get quota whole and in order, and settled means that nothing more happens."""
 
-from __future__ import annotations
-
 from time import sleep
 
 import pytest

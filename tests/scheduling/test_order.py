@@ -1,7 +1,5 @@
 """Strict order on a real scheduler with the program that it asks: what is behind the first waits, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from scheduler_harness import SchedulerHarness

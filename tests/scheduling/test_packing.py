@@ -1,7 +1,5 @@
 """Packing on real schedulers: a twentieth of openb's cluster and the list with the most pods of 8 GPUs."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard.errors import TrainyardError

@@ -1,7 +1,5 @@
 """The contract's switches on a real scheduler: what each does, and that the default does without."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import sleep
 

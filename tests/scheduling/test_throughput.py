@@ -1,7 +1,5 @@
 """The throughput bench on a small scale: every way to make pods comes to an end, and costs are counted."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard_dev.bench import throughput

@@ -1,7 +1,5 @@
 """Queues below queues on a real scheduler: the tree holds, and what stops it is known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests to a server of the tests, each on a connection of its own unless one is given."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Real models and real servers of them; everything here is skipped where their environment isn't made."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A server attacked: behind keys by those who have its address alone, and by those whom it answers."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """PyTorch's and TensorFlow's models, where the environment has them: TRAINYARD_SERVER_PYTHON names one that does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A model with keys answers nobody without one, and no longer those whose key was removed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

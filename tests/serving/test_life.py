@@ -1,7 +1,5 @@
 """A server isn't ready before it is warm, serves nothing but what its card says, and ends without losing a request."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

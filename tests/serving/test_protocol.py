@@ -1,7 +1,5 @@
 """Answers of a real server to the Open Inference Protocol and to plain requests are those of the bare library."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

@@ -1,7 +1,5 @@
 """What clients of a store try, as tables of tests name it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The few calls that are made of the Kubernetes API: Secrets and pods of teams, and ConfigMaps."""
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Real stores on this machine, and their environment as pods have it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta

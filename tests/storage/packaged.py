@@ -1,7 +1,5 @@
 """One pod of a run with requirements: its three containers as programs on this machine, against a real store."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A node that is played: pods that write as containerd does, kubelet that rotates and removes, and a real collector."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

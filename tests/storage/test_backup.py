@@ -1,7 +1,5 @@
 """Backup and restore of a real bucket and a real folder, to a folder and to a bucket."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

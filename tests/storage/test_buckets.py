@@ -1,7 +1,5 @@
 """Buckets on a real MinIO: versioning and lifecycle as the contract says, again and again, and nothing of others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The data-set cache, from a real MinIO to a folder."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 It runs where the collector is built: `bin/trainyard tools path otel-collector`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

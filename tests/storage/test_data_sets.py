@@ -1,7 +1,5 @@
 """`trainyard data` with a real MinIO: what a member and the platform engineer bring, see and delete, and what not."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Event files come beside TensorBoard, on a real MinIO: what is added is appended, and no file is replaced."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

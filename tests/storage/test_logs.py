@@ -1,7 +1,5 @@
 """Logs on real stores: a team reads its own and changes none; who writes them sees none; they end in time."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

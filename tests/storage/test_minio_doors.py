@@ -3,8 +3,6 @@
 Each was open in the server as upstream left it, or to the policies of 0.2.0.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

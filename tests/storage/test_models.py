@@ -1,7 +1,5 @@
 """Models in a real MinIO: registered through the pod of a member's command, listed, brought into a server's pod."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

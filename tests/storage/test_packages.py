@@ -4,8 +4,6 @@ The three containers of a pod run one after the other as programs, with the vari
 machine stands for the one of the job's image.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

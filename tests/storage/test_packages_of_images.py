@@ -1,7 +1,5 @@
 """Requirements beside what the job's image has already: not asked for, overruled, or left out as the image does."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

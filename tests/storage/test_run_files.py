@@ -1,7 +1,5 @@
 """Code comes into a pod, results go out, and a member's machine reaches both, on a real MinIO."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

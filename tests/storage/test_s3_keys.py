@@ -1,7 +1,5 @@
 """Keys of teams on real stores: generated, found again, replaced while jobs that hold the former one go on."""
 
-from __future__ import annotations
-
 import io
 from datetime import UTC, datetime, timedelta
 from typing import Any

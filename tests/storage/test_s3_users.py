@@ -1,7 +1,5 @@
 """Users of real stores: a team reaches its own prefix and what is shared, and nothing of another team."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The store's series: given to the token of the one user who may have them, and to no other."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import time

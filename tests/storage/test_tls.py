@@ -1,7 +1,5 @@
 """A real MinIO that speaks TLS: platform and trainers check its certificate, and refuse another authority's."""
 
-from __future__ import annotations
-
 import http.client
 import io
 import secrets

@@ -1,7 +1,5 @@
 """Transfer between a member's machine and the store: the pod's program and a real MinIO, the cluster's part played."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

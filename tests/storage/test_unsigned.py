@@ -5,8 +5,6 @@ the server as upstream left it (CVE-2026-40344, CVE-2026-41145, CVE-2026-97731);
 them.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from datetime import timedelta

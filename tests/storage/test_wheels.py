@@ -1,7 +1,5 @@
 """Wheels that the engineer puts into the store: sent once, listed, removed, and resolved for the images' Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tiny wheels, made on the spot, and an index that serves them as a site's does."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Requests to an object store as an attacker puts them together by hand, which no client library would send."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import http.client

@@ -1,7 +1,5 @@
 """Helm and what it renders: the chart's own names, the program, and the objects of a rendered text."""
 
-from __future__ import annotations
-
 import functools
 import pickle
 import re

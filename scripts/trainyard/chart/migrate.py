@@ -1,7 +1,5 @@
 """Rewrites a file of values so that each value has its present name; comments, order and layout stay as they are."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Schemas of the charts' values, with what their files leave out because other keys tell it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Commands under `trainyard generate`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`trainyard gpus`: what is free, what is held, and how long one would wait."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard import structured

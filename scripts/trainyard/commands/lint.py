@@ -1,7 +1,5 @@
 """`trainyard lint`."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from pathlib import Path

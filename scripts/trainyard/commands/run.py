@@ -1,7 +1,5 @@
 """`trainyard run --local`: a pipeline on this machine."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

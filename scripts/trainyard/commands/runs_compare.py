@@ -1,7 +1,5 @@
 """`trainyard runs compare`: runs side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

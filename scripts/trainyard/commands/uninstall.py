@@ -1,7 +1,5 @@
 """`trainyard uninstall`: removes a release, and says what stays."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard.chart.helm import NAMESPACE, RELEASE

@@ -1,7 +1,5 @@
 """`trainyard values`: keeps a site's file of values in step with the chart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,8 +5,6 @@ placement, and docs/components.md read these entries; the chart gets them as dat
 when it is packaged). How to add one: docs/contributing/add-a-component.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache

@@ -1,7 +1,5 @@
 """The contract's parts. Amounts stay as they are written (`16Gi`, `8`); `raw` has everything."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Raw values to the typed contract."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.contract import render

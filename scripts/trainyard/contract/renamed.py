@@ -1,7 +1,5 @@
 """Values of the chart that have another name now, read from the table that the chart itself refuses them by."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

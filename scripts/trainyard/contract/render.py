@@ -3,8 +3,6 @@
 Without values nothing is run: `defaults.yaml` beside this file is that rendering, and `make verify` compares it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

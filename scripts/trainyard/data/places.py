@@ -1,7 +1,5 @@
 """From the name of a data set to where it lies, and who may bring it there."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data sets in the cluster: reached through a pod that lives for a moment."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Reads and checks trainyard.yaml: its schema, with the line of each error."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import cache

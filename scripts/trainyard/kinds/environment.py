@@ -1,7 +1,5 @@
 """What a pod learns from Secrets of its namespace: the way to the store, and to the site's MLflow server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds.spec import JobSpec

@@ -1,7 +1,5 @@
 """Whether the image of a job has what its code imports; and which other image of the platform has."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a training command is told on its command line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 PROGRAMS = (".py", "python", "python3")

@@ -1,7 +1,5 @@
 """What each image of the platform that trains can import: images.yaml, which `bin/trainyard versions sync` writes."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the code of a folder imports, and where: read from its text, nothing is run."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the operator's way from an MPI launcher to its workers writes into the launcher's log."""
 
-from __future__ import annotations
-
 import re
 
 # Its script shows each of its commands, one of them with all that Open MPI wants to be told; kubectl names a container.

@@ -1,7 +1,5 @@
 """The manifest of a job: what every kind has in common, around what its builder makes."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`horovodrun -np 16 -H server1:4,… python train.py` as an MPIJob is told it: nodes, ranks on each, and the program."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where the options of mpirun and horovodrun end and the program begins, and which options there are before it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Three in a row, since pip must run in the job's own image and what speaks to the
 `trainyard-keep` puts that into the team's folder of the store for later runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

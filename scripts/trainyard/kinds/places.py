@@ -1,7 +1,5 @@
 """Where jobs live in the API, and the order of their pods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pod of a training job: where it runs, what it may, how code comes in and results go out."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence

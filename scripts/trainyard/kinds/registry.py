@@ -5,8 +5,6 @@ the tables of the docs read these entries; the chart gets them as data (`files/k
 packaged). How to add one: docs/contributing/add-a-kind.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

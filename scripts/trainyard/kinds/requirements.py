@@ -1,7 +1,5 @@
 """A folder's requirements.txt with the files that it names, read before the code is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the code of a folder saves what it trains: calls with a path in their text that goes with the pod."""
 
-from __future__ import annotations
-
 import ast
 import posixpath
 from collections.abc import Collection, Iterator, Sequence

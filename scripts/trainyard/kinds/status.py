@@ -1,7 +1,5 @@
 """What a job's own object says of it, and where to look for its pods; for every kind of job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds import registry

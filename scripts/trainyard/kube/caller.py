@@ -1,7 +1,5 @@
 """Who the cluster takes its caller for, and what is made with that name on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kube.client import Kube, KubeError

@@ -3,8 +3,6 @@
 Speaks v4.channel.k8s.io: of each port two channels, its data and its errors, each of which begins with the port.
 """
 
-from __future__ import annotations
-
 import select
 import socketserver
 import ssl

@@ -1,7 +1,5 @@
 """Gangs of a team's namespace, as Volcano's PodGroups tell: which wait, in which order, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

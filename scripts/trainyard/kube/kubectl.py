@@ -1,7 +1,5 @@
 """kubectl on one cluster."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Speaks v5.channel.k8s.io, which can end standard input; the API server offers it since Kubernetes 1.30.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import select

@@ -1,7 +1,5 @@
 """How often a request to the API server is tried, and why one did not get through."""
 
-from __future__ import annotations
-
 import re
 
 import urllib3

@@ -1,7 +1,5 @@
 """Requests to an issuer, over TLS only: JSON comes back, and every failure as one sentence."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl

@@ -1,7 +1,5 @@
 """A log-in in the browser of this machine: authorization code with PKCE, which comes back to a port of the loopback."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

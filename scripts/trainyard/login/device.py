@@ -1,7 +1,5 @@
 """A log-in in a browser elsewhere: the person types a code that this machine shows."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The member's own token inside a notebook: the hub holds it and renews it, and gives it to the notebook's server."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

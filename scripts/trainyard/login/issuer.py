@@ -1,7 +1,5 @@
 """An OpenID Connect issuer as its discovery document describes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What kubectl is told: a cluster, a user that a program logs in, and the context of both. No token is in it."""
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A log-in that lasts: kept tokens while they are fresh, renewed ones after that, a new log-in where that fails."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

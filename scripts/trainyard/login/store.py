@@ -1,7 +1,5 @@
 """Where tokens are kept: one file for each issuer and client, which its owner alone can read."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What an issuer hands out, and how it is read: the API server judges a token's signature, this side only its dates."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

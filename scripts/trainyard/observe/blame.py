@@ -1,7 +1,5 @@
 """Which of a job's failed ranks is to blame, and with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

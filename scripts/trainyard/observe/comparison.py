@@ -1,7 +1,5 @@
 """Runs side by side: what went in, what came out, and where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

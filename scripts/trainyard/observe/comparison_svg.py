@@ -1,7 +1,5 @@
 """Metrics of runs as bars, in an SVG file: the same for the same numbers, without a library."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """What events say, as a sentence for people."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The cluster's GPUs as a member may see them: what the platform's pod has published, and the team's queues."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

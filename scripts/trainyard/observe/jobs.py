@@ -1,7 +1,5 @@
 """Training jobs as they are now: their own objects, their pods, their place in the queue, and warnings about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a team has running, as a list: runs of pipelines and training jobs side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

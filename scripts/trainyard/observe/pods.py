@@ -1,7 +1,5 @@
 """What pods say: which failed first and why, and what keeps others from starting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

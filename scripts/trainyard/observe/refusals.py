@@ -1,7 +1,5 @@
 """Pods that a job may never have: its controller tries again forever, and only its events say so."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

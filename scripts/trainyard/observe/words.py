@@ -1,7 +1,5 @@
 """Why a program failed, out of the last lines that it printed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

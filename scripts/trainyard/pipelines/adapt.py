@@ -1,7 +1,5 @@
 """Makes a workflow that somebody wrote for Argo fit the platform: account, queue, scheduler, an end, store and GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An end for each pod of a workflow: steps at its exit know nothing of the workflow's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

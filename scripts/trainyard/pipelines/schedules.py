@@ -1,7 +1,5 @@
 """Recurring runs: Argo's CronWorkflow around the Workflow that `trainyard submit` would send once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a file to submit is: a kfp pipeline, a workflow written with hera, or an Argo Workflow."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

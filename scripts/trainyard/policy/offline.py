@@ -3,8 +3,6 @@
 What an API server alone knows is left out: rights beyond the queues of a team, quotas, Pod Security, schemas.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ condition without an expression, and use a variable that others use, too: these 
 `policies/shared/`. The variable `params` has the parameters that its expressions name; the chart gives their values.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """What runs used beside what is asked and proposed, in an SVG file: the same for the same numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -3,8 +3,6 @@
 Comments, order and every other character stay. Plain manifests of all kinds of jobs are known, and trainyard.yaml.
 """
 
-from __future__ import annotations
-
 import copy
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A job, or a job of a file, with what is proposed for each of its containers; as plain data, and for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

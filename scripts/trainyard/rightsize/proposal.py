@@ -6,8 +6,6 @@ what must be there. A limit of CPU is never lowered: idle cores cost nobody anyt
 which nobody sees, would be throttled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

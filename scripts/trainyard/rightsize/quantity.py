@@ -1,7 +1,5 @@
 """Amounts of CPU and memory: rounded up to what people write, and written."""
 
-from __future__ import annotations
-
 import math
 
 CPU, MEMORY = "cpu", "memory"

@@ -1,7 +1,5 @@
 """What is proposed for the platform's own pods, as a values file of the chart with the evidence in comments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

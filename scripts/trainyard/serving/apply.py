@@ -1,7 +1,5 @@
 """Puts a model's objects into the cluster, takes away what is none of them any more, and waits until it answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What KServe serves for a team, read from the objects that `trainyard serve --kserve` made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is known of a registered version: the card beside its file, as people and servers read it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Two versions side by side: where each comes from, what it is and how good it is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

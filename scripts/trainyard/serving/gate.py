@@ -1,7 +1,5 @@
 """Whether a version may take the place of the one in service: a number of its card against the other's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

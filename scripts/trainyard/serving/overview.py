@@ -1,7 +1,5 @@
 """What a team has in service, as a list."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

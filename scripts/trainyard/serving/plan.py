@@ -1,8 +1,6 @@
 """From a wish to the values of charts/model-server: what the contract says of images, classes and nodes, and what was
 said before."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import secrets

@@ -1,7 +1,5 @@
 """Renders charts/model-server: the objects of one model in service."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Mapping

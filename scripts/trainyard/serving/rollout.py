@@ -1,7 +1,5 @@
 """How far a Deployment is, for commands and steps of pipelines alike; needs nothing but Python's own modules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The values that a model in service was rendered from, noted on its Deployment: what is not said stays as it was."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What may be done about a training job: read its log, stop it, delete it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Which framework a folder's code is written for, by what it imports; and which file is the script."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

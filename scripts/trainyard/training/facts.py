@@ -1,7 +1,5 @@
 """What a training job was made of and what it found, to be compared with others: from its object and the store."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Follows a job until it ends: where it waits, what is complained of, and the log of rank 0 as it is written."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """Which files of a folder are code: the rules of .gitignore, read from .trainyardignore."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

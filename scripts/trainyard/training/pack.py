@@ -1,7 +1,5 @@
 """A folder as an archive that is the same, byte by byte, as long as the code is."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

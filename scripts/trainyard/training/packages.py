@@ -1,7 +1,5 @@
 """What a folder's requirements name, read before the code is sent: a line that no pod can install is refused here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

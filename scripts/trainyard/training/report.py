@@ -1,7 +1,5 @@
 """A training job as a row of a list, as data, and as a page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds import registry, status

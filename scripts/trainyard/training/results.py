@@ -1,7 +1,5 @@
 """What a finished job left in the store, brought beside the code."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

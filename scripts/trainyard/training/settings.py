@@ -1,7 +1,5 @@
 """What `trainyard train` is told: trainyard.yaml beside the code, and flags that override it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes the first trainyard.yaml of a folder: what its code shows, and every other setting as a remark."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TensorBoard for a run: a pod in the team's namespace that reads event files of the team's folder of the store."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Puts a rendered platform on an API server: all that admission and rights look at, controllers' additions too."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """Starts server processes of our own and ends them with their owner."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """etcd and kube-apiserver in a temporary folder, with everything that needs no node: RBAC, quotas, admission, CRDs."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Every attempt: the refused cases beside the rules, and those of policies/guards.cases.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

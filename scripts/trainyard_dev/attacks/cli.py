@@ -1,7 +1,5 @@
 """Commands under `trainyard attacks`."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard.paths import OUT

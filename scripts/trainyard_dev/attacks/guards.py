@@ -1,7 +1,5 @@
 """Who refused a request, in what words: read off the API server's answer."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

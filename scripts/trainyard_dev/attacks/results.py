@@ -1,7 +1,5 @@
 """What `make attacks` found: an outcome for each attempt, what is not as it should be, and the page of both."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

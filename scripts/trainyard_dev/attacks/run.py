@@ -1,7 +1,5 @@
 """Puts every attempt to this tree on a real API server."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`trainyard audit`: osv-scanner asks about all that we hold; our own list and ends of support come beside."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

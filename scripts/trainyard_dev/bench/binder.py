@@ -3,8 +3,6 @@
 A program of its own, so that it shares no interpreter with the harness. Arguments: kubeconfig, number of connections.
 """
 
-from __future__ import annotations
-
 import itertools
 import queue
 import sys

@@ -1,7 +1,5 @@
 """How many GPUs could be allocated at best: a bound from above."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

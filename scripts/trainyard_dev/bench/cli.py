@@ -1,7 +1,5 @@
 """Commands under `trainyard bench`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Ours comes from the chart, byte for byte, with the flags of the chart's Deployment.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a run costs: processor time and memory of programs, and writes that the API server took."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

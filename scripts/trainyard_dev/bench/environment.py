@@ -1,7 +1,5 @@
 """With what a run was measured: versions of the programs, and the machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

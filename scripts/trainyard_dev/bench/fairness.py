@@ -1,7 +1,5 @@
 """Fairness: four teams of different weights share a cluster; who has what, and what does taking back cost?"""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

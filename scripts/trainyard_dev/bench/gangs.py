@@ -1,7 +1,5 @@
 """Gangs: training jobs of Philly, whole or not at all, on 8 nodes of 8 GPUs in virtual time."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `docs/benchmarks/gate.yaml` holds runs and ranges, and the configurations that have passed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One API server with nodes and pods that are only objects: made in bulk, watched, and ended by the harness."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

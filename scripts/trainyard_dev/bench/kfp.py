@@ -1,7 +1,5 @@
 """What kfp costs on the test cluster, which the check `pipelines.kfp-cost` measures: the figures and their plot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What Kueue needs on an API server: its kinds, its manager's configuration, and queues with the room of the nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Simulated full clusters, reclaim requests on them, and the fewest that must leave: every choice is tried."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

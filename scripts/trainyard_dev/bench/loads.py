@@ -1,7 +1,5 @@
 """What the throughput bench asks for: equal nodes, and pods alone or in gangs, as each kind of scheduler takes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pods and PodGroups as the schedulers get them: the same requests for each, only the scheduler's name differs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.bench.harness import GPU, GROUP, MODEL_LABEL, PRESENT

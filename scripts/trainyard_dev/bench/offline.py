@@ -4,8 +4,6 @@ The simulation tells what is lost by the order of jobs and the edges of nodes; w
 is its own.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 

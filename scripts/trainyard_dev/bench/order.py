@@ -1,7 +1,5 @@
 """Order: who starts before others that came earlier or have a higher priority, in virtual time on 8 nodes of 8 GPUs."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Who passed whom: jobs that started before others that came earlier or have a higher priority, and what it cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf

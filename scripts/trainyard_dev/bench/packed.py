@@ -1,7 +1,5 @@
 """A cluster that fills up and never empties: what is allocated, refused and left over in pieces."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are allocated?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,5 @@
 """The page docs/benchmarks.md: made from the summary alone, so that `make verify` can compare it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

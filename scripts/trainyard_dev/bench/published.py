@@ -1,7 +1,5 @@
 """Philly simulated and as others have published it, beside ours: whole traces, and parts with pods spread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """All benches by name, in the order of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 

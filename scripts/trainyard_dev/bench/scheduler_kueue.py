@@ -4,8 +4,6 @@ It runs without its webhooks: pods come with what these would write (see objects
 removing pods needs no kubelet.
 """
 
-from __future__ import annotations
-
 import base64
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Volcano and kube-scheduler as processes, and when each has nothing left to do by its own counters."""
 
-from __future__ import annotations
-
 import functools
 import http.client
 import re

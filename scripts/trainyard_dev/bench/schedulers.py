@@ -1,7 +1,5 @@
 """Runs the scheduler of a configuration, with what it asks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ One process each, of one thread. The client is a process of its own on the same 
 together; CPU of a request is the server's alone. Where kserve's Python server is installed, it is measured, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Who should have how much: weighted max-min shares of a cluster, and how far a timeline is from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush

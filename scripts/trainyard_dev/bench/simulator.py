@@ -3,8 +3,6 @@
 So what a scheduler decides doesn't depend on the machine's speed, and months of a trace last minutes.
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence

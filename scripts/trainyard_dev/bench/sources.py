@@ -1,7 +1,5 @@
 """Files of published traces: from the data folder, else from the cache, else from their public source, checked."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import urllib.request

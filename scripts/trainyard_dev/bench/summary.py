@@ -1,7 +1,5 @@
 """What is published: a CSV file for each bench, each row with what it was measured with; page and plots follow."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Figures as Markdown tables: configurations as rows, the limit beside what was measured, the spread in brackets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from trainyard_dev.bench.results import Figure

@@ -1,7 +1,5 @@
 """Throughput: pods alone and in gangs on many nodes; from the first create to the last bind, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic

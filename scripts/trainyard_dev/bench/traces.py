@@ -1,7 +1,5 @@
 """Published traces as nodes, pods and jobs: Alibaba's openb (2023) and Microsoft's Philly as Muri prepared it."""
 
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reclaim requests on a full cluster: whom a scheduler evicts for a queue below its share."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

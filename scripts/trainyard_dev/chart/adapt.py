@@ -5,8 +5,6 @@ what is computed from what is there: references of images, pull secrets, names o
 packaging when an upstream release is not what was looked at, so that no change is lost in silence.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

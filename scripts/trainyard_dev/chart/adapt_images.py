@@ -1,7 +1,5 @@
 """Lets upstream charts pull every image by global.imageRegistry and with global.imagePullSecrets."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

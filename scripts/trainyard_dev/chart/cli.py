@@ -1,7 +1,5 @@
 """Commands under `trainyard chart`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

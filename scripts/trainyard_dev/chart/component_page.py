@@ -1,7 +1,5 @@
 """Writes docs/components.md: every component of the release, with its images and far-reaching permissions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from trainyard import components

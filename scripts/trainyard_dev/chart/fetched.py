@@ -1,7 +1,5 @@
 """Charts that lie in no Go module: fetched by a URL that names a tag, and taken with the pinned checksum only."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import tarfile

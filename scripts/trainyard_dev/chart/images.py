@@ -1,7 +1,5 @@
 """Which images an installation can start, read from what the chart renders and from the examples beside it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is off by default, and the values that switch it on, to render the chart with all of it."""
 
-from __future__ import annotations
-
 from trainyard import components
 
 # Components of ours that are off by default.

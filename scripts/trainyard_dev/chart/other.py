@@ -1,7 +1,5 @@
 """An upstream chart in another version than the pinned one, on request: marked as not run here."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Assembles the chart from its parts, packages and renders it, and measures its release."""
 
-from __future__ import annotations
-
 import atexit
 import base64
 import gzip

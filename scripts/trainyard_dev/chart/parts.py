@@ -1,7 +1,5 @@
 """Where the chart's parts come from: folders of this repository and the pinned Go modules of upstream projects."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

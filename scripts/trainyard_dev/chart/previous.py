@@ -1,7 +1,5 @@
 """The version before this one, made again out of the repository's history: its chart and its own images."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

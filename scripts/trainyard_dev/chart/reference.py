@@ -4,8 +4,6 @@ Types, meanings and limits come from the completed schema (the umbrella's, those
 defaults from values.yaml; so the page can't say anything else than what `helm install` takes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

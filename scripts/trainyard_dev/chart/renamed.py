@@ -1,7 +1,5 @@
 """Lets renamed values pass the schema, so that the chart refuses them by a sentence with the present name."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

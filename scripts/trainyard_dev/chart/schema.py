@@ -3,8 +3,6 @@
 So that a misspelt one is refused by name.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

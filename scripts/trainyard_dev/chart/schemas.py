@@ -1,7 +1,5 @@
 """JSON schemas for kubeconform, made from Kubernetes' own OpenAPI file and from the CRDs of a profile."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The summary before an upgrade: what this package would do to an installed release, and the verdicts on it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

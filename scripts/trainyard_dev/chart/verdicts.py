@@ -1,7 +1,5 @@
 """Verdicts on upgrades, from the entries of components: what nobody assessed is blocked."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

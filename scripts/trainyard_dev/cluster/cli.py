@@ -1,7 +1,5 @@
 """Commands under `trainyard cluster`."""
 
-from __future__ import annotations
-
 import json
 
 import click

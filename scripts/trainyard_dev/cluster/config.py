@@ -1,7 +1,5 @@
 """The kind configuration of a cluster: `manifests/cluster/kind.yaml` plus this machine's image and mounts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a shell needs to use a cluster of this machine, as its administrator or as a member of a team."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

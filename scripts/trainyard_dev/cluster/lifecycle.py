@@ -1,7 +1,5 @@
 """Makes, shows, feeds and removes a cluster. A cluster comes up whole or leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A test cluster whose API server takes tokens of an issuer: off unless asked for, told by a file that may change."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

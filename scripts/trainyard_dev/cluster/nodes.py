@@ -1,7 +1,5 @@
 """What is done to kind's nodes beyond kind: GPU devices, and an NFS client where the kernel has none."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tokens that an issuer never gave: signed with its own key, which no attacker has, or with another."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

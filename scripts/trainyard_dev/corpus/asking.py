@@ -1,7 +1,5 @@
 """What the API server says of an object and of all that is made of it, manifests inside a workflow included."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Commands under `trainyard corpus`."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard_dev import campaigns

@@ -1,7 +1,5 @@
 """Writes into an object at the field that a finding names, also into a manifest inside a workflow."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Does what a finding's hint says to write; what only a person can decide is decided plainly, and counted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of a corpus run: how upstream's examples fare, and where lint and the API server don't agree."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path

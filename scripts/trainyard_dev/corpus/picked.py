@@ -1,7 +1,5 @@
 """Upstream's examples that the end-to-end run applies and waits for: up to three of a kind, and why not the others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

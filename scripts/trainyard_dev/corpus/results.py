@@ -1,7 +1,5 @@
 """What was found of upstream's examples: a file of one tree's verdicts, and nothing of what they hold."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

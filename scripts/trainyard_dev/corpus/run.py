@@ -1,7 +1,5 @@
 """Asks lint and a real API server about every example."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the examples are: in the modules that versions.yaml pins, read when they are needed."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

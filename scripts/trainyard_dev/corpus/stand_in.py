@@ -1,7 +1,5 @@
 """Stand-ins of upstream's images: trainers with our program at upstream's paths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.corpus import picked

@@ -1,7 +1,5 @@
 """Whether an example was run on the cluster, by which check, and else why not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 

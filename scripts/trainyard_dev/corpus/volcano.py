@@ -1,7 +1,5 @@
 """Volcano's own admission before a test's API server: its webhooks write defaults into Jobs and refuse bad ones."""
 
-from __future__ import annotations
-
 import base64
 import socket
 from collections.abc import Iterator

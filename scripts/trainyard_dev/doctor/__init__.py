@@ -1,7 +1,5 @@
 """What this machine has and lacks for `make e2e`, with the command that fixes each."""
 
-from __future__ import annotations
-
 from trainyard_dev.doctor import engines, gpus, host, kernel
 from trainyard_dev.doctor.finding import Finding, Wanted
 from trainyard_dev.doctor.probes import Machine

@@ -1,7 +1,5 @@
 """The command `trainyard doctor`."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Checks of the container engine, its runtime and the cgroups."""
 
-from __future__ import annotations
-
 from trainyard_dev.doctor.finding import Finding, Wanted
 from trainyard_dev.doctor.probes import Machine
 from trainyard_dev.engine import BUILDX, INSTALL, is_shim, needs_buildx

@@ -1,7 +1,5 @@
 """One line of the doctor's list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Checks of GPUs, and the known issues of real GPUs on kind with what fixes each."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

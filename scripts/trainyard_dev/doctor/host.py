@@ -1,7 +1,5 @@
 """Checks of rights, room, limits, compilers and the source of images."""
 
-from __future__ import annotations
-
 import re
 
 from trainyard_dev.doctor.finding import Finding, Wanted

@@ -1,7 +1,5 @@
 """Checks of the kernel: what kind's nodes, pod networking, network policies and NFS need from it."""
 
-from __future__ import annotations
-
 import re
 
 from trainyard_dev.doctor.finding import Finding, State

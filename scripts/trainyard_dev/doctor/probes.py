@@ -1,7 +1,5 @@
 """Asks the machine. All that the checks know comes through ``Machine``, so that tests can put another in its place."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import os

@@ -1,7 +1,5 @@
 """The findings as text for the terminal and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

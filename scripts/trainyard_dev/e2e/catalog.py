@@ -4,8 +4,6 @@ Checks run side by side as far as their locks and needs let them, in this order 
 docs/contributing/add-a-check.md.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 from importlib import import_module

@@ -1,7 +1,5 @@
 """`trainyard e2e`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

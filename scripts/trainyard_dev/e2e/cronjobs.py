@@ -1,7 +1,5 @@
 """Runs a CronJob of the platform at once, as `kubectl create job --from` does."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Submits a training job and watches its pods and PodGroup until it ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field

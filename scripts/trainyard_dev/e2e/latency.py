@@ -1,7 +1,5 @@
 """What a probe measured: seconds of requests by turns with and without something beside, as percentiles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil

@@ -1,7 +1,5 @@
 """The chart's options on the run's cluster: switched on, what they brought, what they leave, what they must keep."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

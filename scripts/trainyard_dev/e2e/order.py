@@ -1,7 +1,5 @@
 """The order of a run on a cluster: the installation, then every chosen check as the catalog says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from trainyard_dev.cluster import lifecycle

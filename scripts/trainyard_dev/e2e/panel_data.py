@@ -3,8 +3,6 @@
 The report draws it (`trainyard_dev.report.dashboards`), and `summary.json` keeps it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """A member's plain manifests: applied, waited for, and removed; what a rank says of itself."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

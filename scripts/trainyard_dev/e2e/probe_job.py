@@ -1,7 +1,5 @@
 """A long training job that has to outlive changes of the platform: real DDP, one step every fifth of a second."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

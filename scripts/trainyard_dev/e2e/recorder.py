@@ -1,7 +1,5 @@
 """Keeps what a run found: checks with their figures, and spans of time for the timeline."""
 
-from __future__ import annotations
-
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Releases of the chart on the run's cluster: install, upgrade, roll back; and the values they are made with."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator, Sequence

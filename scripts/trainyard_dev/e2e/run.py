@@ -1,7 +1,5 @@
 """The order of an end-to-end run, and its clean-up whatever happens."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Submits pipelines as a member of a team and watches their workflows, pods and training jobs until they end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Runs entries of the catalog side by side, as far as their locks and needs let them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 

@@ -1,7 +1,5 @@
 """A second cluster beside the first, for checks that install, upgrade and remove the whole release."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from threading import RLock
 

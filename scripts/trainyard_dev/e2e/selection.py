@@ -1,7 +1,5 @@
 """Which checks a run runs: the main job, everything, or those that were named with what they need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from trainyard.errors import UsageError

@@ -4,8 +4,6 @@ A block of commands stands below its mark: `<!-- walk: WHO -->`, or `<!-- not ru
 session of a shell, in the page's order.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

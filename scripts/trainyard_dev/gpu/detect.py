@@ -1,7 +1,5 @@
 """Which GPUs this machine has, and whether a run uses them or pretends some."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 scheduling and recovery; it computes nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

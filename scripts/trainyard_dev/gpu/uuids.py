@@ -3,8 +3,6 @@
 The algorithm is that of `images/mock-nvml/identity.c`; a unit test compares both.
 """
 
-from __future__ import annotations
-
 _MASK = (1 << 64) - 1
 
 

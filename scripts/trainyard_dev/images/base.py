@@ -1,7 +1,5 @@
 """What our own images stand on: two suites of Debian with the security updates of a pinned day, made once for each."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

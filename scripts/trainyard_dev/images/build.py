@@ -1,7 +1,5 @@
 """Builds images, each from the Containerfile of its folder; each is built once per content."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What our images for training hold: by their pins, which docs/images.md shows, and by an image itself."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

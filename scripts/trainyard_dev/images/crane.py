@@ -3,8 +3,6 @@
 An archive is an OCI image layout: a folder, or the same folder in one tar file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A new image for training imports all that it is said to have, and has nothing that is not said."""
 
-from __future__ import annotations
-
 import json
 
 from trainyard.errors import TrainyardError

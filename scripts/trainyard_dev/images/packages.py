@@ -3,8 +3,6 @@
 The `requirements.txt` of each, with hashes, is written from them by `trainyard versions wheels`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

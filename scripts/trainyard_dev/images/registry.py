@@ -4,8 +4,6 @@ It runs as a container on kind's network under a fixed name. Its storage lies in
 there in the next run.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

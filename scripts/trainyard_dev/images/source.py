@@ -1,7 +1,5 @@
 """Where a cluster's images come from: pulled from public registries, or built on this machine."""
 
-from __future__ import annotations
-
 import urllib.error
 import urllib.request
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ A cluster starts as soon as its own images are in the registry; the platform's f
 while the platform is installed. A check that needs an image waits for it by name.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

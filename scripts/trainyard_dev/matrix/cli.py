@@ -1,7 +1,5 @@
 """Commands under `trainyard matrix`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Writes docs/support.md out of versions.yaml, support.yaml and the results of `make matrix`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

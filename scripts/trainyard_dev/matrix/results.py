@@ -1,7 +1,5 @@
 """What `make matrix` ran: a file of results, one entry for each group of tests on each minor of Kubernetes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

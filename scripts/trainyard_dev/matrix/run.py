@@ -1,7 +1,5 @@
 """Runs groups of tests on the API servers of several minors of Kubernetes, one after the other."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -1,7 +1,5 @@
 """When support of each pinned version ends: `support.yaml` and entries of components, held against `versions.yaml`."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Commands under `trainyard images`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from contextlib import AbstractContextManager

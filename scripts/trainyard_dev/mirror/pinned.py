@@ -1,7 +1,5 @@
 """A values file that names our own images by the digests which a registry gave them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

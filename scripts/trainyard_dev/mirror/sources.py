@@ -1,7 +1,5 @@
 """Where images can be read: published ones in their own registries, the rest in the one beside the test cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

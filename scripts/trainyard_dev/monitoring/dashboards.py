@@ -3,8 +3,6 @@
 They are written when the chart is packaged.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of series: which there are and who gives them, and which an expression asks for."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Every query of the dashboards, as a person who has chosen values for their variables would ask it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Alert and recording rules of the chart `monitoring`, as its files have them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cases beside the rules: read from policies/<rule>.cases.yaml and put to the server by dry run."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """Asks a real API server with the rendered platform what it would say to a user's manifests, and to their pods."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

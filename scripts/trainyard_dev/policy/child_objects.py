@@ -1,7 +1,5 @@
 """What controllers would make of a user's object: pods, PodGroups, claims; each with the controller's own identity."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

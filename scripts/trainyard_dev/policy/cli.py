@@ -1,7 +1,5 @@
 """Commands under `trainyard policy`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,7 +1,5 @@
 """The closing table of a run on the terminal, and the verdict in one line."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """What options cost on the cluster of a run: a row for each part, and its drawing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.report import panel_svg, templates

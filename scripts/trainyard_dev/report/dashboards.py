@@ -1,7 +1,5 @@
 """A page for each dashboard that a run has looked at: its panels with their queries, and what these gave, drawn."""
 
-from __future__ import annotations
-
 from trainyard_dev.report import html, panel_svg, templates
 from trainyard_dev.report.model import Run
 

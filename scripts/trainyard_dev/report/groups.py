@@ -1,7 +1,5 @@
 """Checks by group: the part of the id before the first dot, with the title that people read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from trainyard_dev.report.model import Check

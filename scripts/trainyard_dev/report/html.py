@@ -1,7 +1,5 @@
 """The run as one self-contained web page, with no script and no external resource, and as JUnit XML."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.report import costs, groups, templates, timeline

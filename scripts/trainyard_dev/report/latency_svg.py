@@ -1,7 +1,5 @@
 """How long requests take with something beside and without, in an SVG file: a panel a service, a bar a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 

@@ -4,8 +4,6 @@ Times are Unix seconds (float), durations are seconds. A value that would make t
 two checks of one id, a span that ends before it starts) is refused with ``TrainyardError`` when it is made.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

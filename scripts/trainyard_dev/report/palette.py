@@ -3,8 +3,6 @@
 Every fill carries white text at a contrast of at least 4.5 and stands out from a white and from a dark page at 2.5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 KNOWN = {

@@ -1,7 +1,5 @@
 """Draws what a panel of a dashboard shows: lines over time, bars of the last numbers, or one number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any

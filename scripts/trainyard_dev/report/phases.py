@@ -11,8 +11,6 @@ be off by a second at either end, and a phase that began and ended within one se
 - *done*: the moment when the last container finished; without it, the phase under way runs up to ``until``
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

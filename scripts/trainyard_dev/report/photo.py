@@ -1,7 +1,5 @@
 """What a screen showed, as a picture of the report."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from pathlib import Path

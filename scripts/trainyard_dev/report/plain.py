@@ -1,7 +1,5 @@
 """Small conversions to text and to plain JSON, shared by every form of the report."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

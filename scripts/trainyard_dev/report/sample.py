@@ -1,7 +1,5 @@
 """A made-up run, for the tests and for working on the page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

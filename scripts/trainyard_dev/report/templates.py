@@ -3,8 +3,6 @@
 Every value is cleaned and escaped where it is written.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A cold run spends most of its time on images, which would squeeze the jobs into 
 dot, such as ``train.cpu``) take a small part of the run, they get a second, zoomed panel, marked in the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

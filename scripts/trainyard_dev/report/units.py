@@ -1,7 +1,5 @@
 """Numbers with their unit, as Grafana's names of units mean them."""
 
-from __future__ import annotations
-
 from trainyard_dev.report.plain import duration
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -1,7 +1,5 @@
 """Writes the report: every form is made in memory first, then each file is put in place in one move."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Writers of the charts' own files: what a new component lacks, versions in Chart.yaml, tags, the list of releases."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

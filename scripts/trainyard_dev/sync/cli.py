@@ -1,7 +1,5 @@
 """Commands under `trainyard versions`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`trainyard versions digests`: digests of upstream's images, as registries give them, written into versions.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

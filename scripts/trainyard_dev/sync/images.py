@@ -1,7 +1,5 @@
 """Image references of the whole tree: those of pinned repositories are written, any other is left to somebody."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

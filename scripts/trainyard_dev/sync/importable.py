@@ -3,8 +3,6 @@
 The check train.imports imports all of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What must hold and no command writes: `versions.yaml` in itself, exact pins of Python, ends of support, figures."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Writers of what repeats the registry of kinds and the list of images: values of the charts, and docs/kinds.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writer of go.mod and go.sum of tool sets: by Go itself, so that checksums come from where modules do."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Files that are made as a whole: pages, steps of pipelines, what the product knows of images and chart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

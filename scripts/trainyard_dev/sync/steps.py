@@ -3,8 +3,6 @@
 kfp reads a component's source, so that each is whole; what they share is written once, here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 What is said of one version (a bug of Volcano 1.14.1, a past release) is no copy and isn't listed.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """The tree as the writers see it: what they write is kept apart until it is saved, so that a check changes nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 pip chooses the file of a package as it does in the image, and tells its hash and what the package asks for.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

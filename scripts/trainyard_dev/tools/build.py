@@ -1,7 +1,5 @@
 """Builds the binaries of each folder `tools/<set>/` once per pin and keeps them in the cache."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Commands under `trainyard tools`."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard_dev.tools import build as builder

@@ -1,7 +1,5 @@
 """The Go compiler: where it is, and which one a module gets."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

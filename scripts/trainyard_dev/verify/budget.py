@@ -1,7 +1,5 @@
 """How much the tree may hold: four figures against the ceilings of `files.yaml`."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

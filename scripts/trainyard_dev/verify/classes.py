@@ -1,7 +1,5 @@
 """Where each tracked file comes from, as `files.yaml` says: generated, recorded, or else written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """`trainyard verify`: a dry run of `versions sync`, what no command writes, and the tree's budget."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

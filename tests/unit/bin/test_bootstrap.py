@@ -1,7 +1,5 @@
 """The first command in a fresh clone: what it makes, and how it ends when something is missing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

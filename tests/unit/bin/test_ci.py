@@ -1,7 +1,5 @@
 """`.ci/run`: both stages, their seconds, and what a failed run leaves to read."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The page of the command line lists the commands of an installed package, and no others."""
 
-from __future__ import annotations
-
 import importlib
 import re
 

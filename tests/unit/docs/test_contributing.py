@@ -1,7 +1,5 @@
 """The pages of docs/contributing: tests that they name exist, and files that name a kind or a component are listed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

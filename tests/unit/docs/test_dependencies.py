@@ -3,8 +3,6 @@
 A check on a cluster can't tell: where there is no index, it shows pip the packages of the laboratory.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

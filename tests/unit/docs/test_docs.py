@@ -1,7 +1,5 @@
 """Documents keep up with the code: links, commands, options, verbs and files that they name exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

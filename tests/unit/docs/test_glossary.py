@@ -1,7 +1,5 @@
 """The glossary and the prose linter agree: vale refuses the words that the glossary's third column has."""
 
-from __future__ import annotations
-
 import re
 
 import yaml

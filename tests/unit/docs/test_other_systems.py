@@ -1,7 +1,5 @@
 """What docs/other-systems.md gives to systems that are not run here: YAML, and commands that exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap

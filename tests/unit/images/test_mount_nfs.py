@@ -1,7 +1,5 @@
 """The user-space NFS client's guard before its socket: whole replies, each from one connection, of an NFS server."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import subprocess

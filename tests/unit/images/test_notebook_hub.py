@@ -1,7 +1,5 @@
 """What the hub of notebooks decides without JupyterHub: names, settings, choices, pods, tokens."""
 
-from __future__ import annotations
-
 import base64
 import json
 import runpy

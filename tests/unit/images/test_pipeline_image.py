@@ -1,7 +1,5 @@
 """The image of steps holds a part of the product: every module of that part imports with what lies in the image."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

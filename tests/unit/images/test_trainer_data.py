@@ -1,7 +1,5 @@
 """idx parsing and sharding of the MNIST files."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from pathlib import Path

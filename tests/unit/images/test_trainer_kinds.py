@@ -3,8 +3,6 @@
 Those two need the framework and are skipped without it; all else needs numpy alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

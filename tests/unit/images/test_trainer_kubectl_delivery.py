@@ -1,7 +1,5 @@
 """The launcher's init container, with a kubectl that only pretends."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

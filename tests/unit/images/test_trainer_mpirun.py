@@ -1,7 +1,5 @@
 """mpirun of the trainer images: an operator that speaks to Open MPI 4 is understood by version 5."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

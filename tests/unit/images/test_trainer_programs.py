@@ -1,7 +1,5 @@
 """Programs that packages of the trainer images would bring, had pip installed them: torchrun, accelerate."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

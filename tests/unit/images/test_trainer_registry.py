@@ -1,7 +1,5 @@
 """Registered models: found by name, brought whole, and what is said where there are none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a rank reports, and how each framework's environment becomes a role. Needs no torch, TensorFlow or MPI."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """URIs, retries and both kinds of store of the trainers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

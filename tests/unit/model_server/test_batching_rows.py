@@ -1,7 +1,5 @@
 """Requests that share a batch get their own rows, also of a model that gives other rows than it was asked for."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model's card: what it must say, and that the files beside it are those it names."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

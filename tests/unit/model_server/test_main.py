@@ -1,7 +1,5 @@
 """`python3 -m model_server`: what it does before it serves."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 

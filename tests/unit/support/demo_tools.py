@@ -1,7 +1,5 @@
 """A tool set for tests, a `go` that builds it, and what the cache holds of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A machine that the doctor examines: it has all that is needed, until a test takes something away."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from trainyard_dev.doctor import examine, probes

@@ -1,7 +1,5 @@
 """What the command line prints of an error: `error: …`, with at most one `hint: …` below."""
 
-from __future__ import annotations
-
 
 def sentence(err: str) -> str:
     """Both lines in one; fails where standard error has anything else."""

@@ -1,7 +1,5 @@
 """A repository with one image, and an engine that only remembers, for the tests of images."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

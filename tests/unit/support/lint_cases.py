@@ -1,7 +1,5 @@
 """A site, and how a broken file is judged: shared by the tests of lint."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """A Volcano Job and a Workflow that lint says nothing of, and the parts of them that cases replace."""
 
-from __future__ import annotations
-
 IMAGE = "docker.io/trainyard/trainer-torch:0.4.0"
 SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
 CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"

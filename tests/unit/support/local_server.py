@@ -1,7 +1,5 @@
 """A real HTTP server on this machine, for tests of what asks one, and a kubeconfig that leads to it."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import threading

@@ -1,7 +1,5 @@
 """What an issuer answers in tests of log-in parts: tokens, and answers one after the other."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """A small API server over HTTP that has ConfigMaps and nothing else, and a kubeconfig for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A store of models on a folder, with the same two calls as the others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

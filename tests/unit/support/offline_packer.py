@@ -1,7 +1,5 @@
 """A packer that sees all pods beforehand, to try how near to the bound of a packing one can come."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The site that the policies' cases are about, as tests/policies makes it on a real API server."""
 
-from __future__ import annotations
-
 import yaml
 
 from trainyard import contract

@@ -1,7 +1,5 @@
 """A machine on which podman, kind and kubectl pretend, for the tests of clusters."""
 
-from __future__ import annotations
-
 import os
 from collections import namedtuple
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A small server that speaks Prometheus' query API: it answers instant queries by what is in them."""
 
-from __future__ import annotations
-
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator

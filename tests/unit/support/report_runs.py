@@ -1,7 +1,5 @@
 """Runs of few checks, one whose every text would break a page that escapes too little, and a reader of pages."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 from trainyard_dev.report import Check, Gpu, Run, Span

@@ -1,7 +1,5 @@
 """Contracts of small sites, and a team of the chart's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the agent's measuring of use sees: an API server with its notes, a clock, and jobs that Prometheus knows."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

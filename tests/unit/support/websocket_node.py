@@ -1,7 +1,5 @@
 """A server that speaks the API server's WebSocket protocol of pods, on a real socket."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import socketserver

@@ -1,7 +1,5 @@
 """The command line: every verb loads, every error is one sentence with its exit code."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Names of data sets: where each lies, and what is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

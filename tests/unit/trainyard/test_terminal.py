@@ -1,7 +1,5 @@
 """What a program has printed reaches a terminal as text and colours, a file as it is."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tty

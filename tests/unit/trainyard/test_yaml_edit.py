@@ -1,7 +1,5 @@
 """Fields put into YAML and JSON texts: what stands there stays as it is, character by character."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Kubernetes' quantities as numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard_agent.quantity import number, numbers

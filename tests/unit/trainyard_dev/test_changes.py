@@ -1,7 +1,5 @@
 """What has to be checked again: by the commit of the last good run, where history has it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The container engine: which one is taken, podman's configuration, and how programs' failures read."""
 
-from __future__ import annotations
-
 import resource
 import tomllib
 from collections.abc import Callable

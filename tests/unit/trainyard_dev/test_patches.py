@@ -1,7 +1,5 @@
 """Patches of upstream charts are applied exactly, or packaging stops and says which one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Progress of long work reads well in a log and ticks on a terminal; colours are for terminals that want them."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

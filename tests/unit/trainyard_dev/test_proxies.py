@@ -1,7 +1,5 @@
 """HTTP proxies: nodes ask the cluster's registry around them, builds go through them, and so does no own address."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`trainyard publish` writes what can be made, says of what, and names what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

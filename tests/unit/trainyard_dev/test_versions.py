@@ -1,7 +1,5 @@
 """The file of pins, read as objects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names the probable cause of a failure in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from trainyard.chart.diagnose import objects

@@ -1,7 +1,5 @@
 """Questions about nodes, admission, storage, queues and jobs. Each answers with sentences, or none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

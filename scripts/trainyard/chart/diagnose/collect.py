@@ -5,8 +5,6 @@ Nothing here may fail the run a second time: a command that fails or hangs leave
 Secrets are never read, and values of variables named like one are hidden.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

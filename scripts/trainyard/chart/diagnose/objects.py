@@ -3,8 +3,6 @@
 Objects are dicts as ``kubectl get -o json`` prints them. They are read as they are: a missing field is no error.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Questions about single pods: image, volumes, start, end, place. Each answers with sentences, or none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from trainyard.chart.diagnose import objects as f

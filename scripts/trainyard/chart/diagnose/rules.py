@@ -5,8 +5,6 @@ Causes come before what they bring about: a full disk before the image that coul
 gang that waits for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compares two sets of objects: what is added, changed and removed, which images move, which CRD fields come and go."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """An installed release, asked through Helm: what it has, and what another package would make of it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

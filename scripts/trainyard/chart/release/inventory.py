@@ -1,7 +1,5 @@
 """What a release leaves behind when it is uninstalled: data, claims, Secrets, namespaces of teams, CRDs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Folders on nodes that a release's collectors of logs write: named while it is there, emptied when everything goes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Removes a release: by default with all data left in place, with a purge without a trace of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What builders share: replicas, the run policy of training-operator, and how ranks of a node are started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A plain Job of Kubernetes: one pod."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds.pods import Part, literal, template

@@ -1,7 +1,5 @@
 """MPIJob: a launcher that starts ranks in workers by mpirun."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds import pods

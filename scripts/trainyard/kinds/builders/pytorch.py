@@ -1,7 +1,5 @@
 """PyTorchJob: a master and workers, each with a rank for every GPU; elastic, workers alone under torchrun."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TFJob: a chief, workers, and parameter servers without GPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds.builders.common import replica, run_policy

@@ -1,7 +1,5 @@
 """Volcano Job: a master and workers, without an operator between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.kinds.builders.common import started

@@ -1,7 +1,5 @@
 """Arguments of a pipeline, from what the command line says to the types that the pipeline declares."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The checked documents to the typed model."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A pipeline from whatever its author has: Python for kfp, a package, or what is already compiled."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -6,8 +6,6 @@
 A command that differs from the SDK's by one word is the user's own, and stays as it is.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Compiled kfp text to a `Pipeline`: find the documents, check them, build the model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A kfp pipeline as typed data. See the package's docstring for how the parts hang together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """kfp's protos: strict checks, and the canonical form that later modules read."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

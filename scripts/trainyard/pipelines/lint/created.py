@@ -1,7 +1,5 @@
 """Objects that steps of kfp pipelines make: judged as the guard will judge them, as far as the manifest is known."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

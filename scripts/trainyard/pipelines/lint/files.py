@@ -1,7 +1,5 @@
 """What a file is, and who checks it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How a kfp pipeline hangs together: what kfp's schema takes and no run could do."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """kfp pipelines: the form, how they hang together, and the pods that their translation would ask for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where in a Python file a task or component of the compiled pipeline comes from."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

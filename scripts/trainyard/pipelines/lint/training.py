@@ -1,7 +1,5 @@
 """Training steps of kfp pipelines: the job that such a step would create, as far as its settings are known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

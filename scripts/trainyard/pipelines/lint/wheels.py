@@ -1,7 +1,5 @@
 """Packages that components ask for, where the platform knows both the image and every wheel that there is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 

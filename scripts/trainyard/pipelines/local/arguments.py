@@ -1,7 +1,5 @@
 """Arguments of a pipeline that runs here: all of them, with the defaults filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The images to train on: MNIST from `$TRAINYARD_DATA`, else Fashion-MNIST from Debian's package."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from dataclasses import dataclass

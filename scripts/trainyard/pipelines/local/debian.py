@@ -1,7 +1,5 @@
 """Files out of Debian packages, without installing them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from trainyard.shell import run

@@ -1,7 +1,5 @@
 """A run on this machine: the graph, the steps, and the first failed step's reason."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """What a local run finds and leaves on this machine: a folder for the run, folders in place of buckets."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -4,8 +4,6 @@ kfp's own local orchestrator guesses in loops (any value of another step that en
 and lets iterations share folders, so the order is ours and only single steps go through kfp's code.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """What a pipeline asks for that this machine can't give: said before the run, so that nothing is ignored silently."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

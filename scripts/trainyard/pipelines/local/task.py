@@ -1,7 +1,5 @@
 """Runs one step: inputs as kfp describes them, the component's command as a process, outputs read back."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

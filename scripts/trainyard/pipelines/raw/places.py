@@ -1,7 +1,5 @@
 """Where a raw workflow keeps its data: artifacts below the team's part of the store, claims of the team's class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

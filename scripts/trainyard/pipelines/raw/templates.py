@@ -1,7 +1,5 @@
 """Templates of a raw workflow: closed security contexts, GPUs and their nodes, and a name for each template."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What may be done about a run: stop it, try it again, delete it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The end of a run that was followed: one line, the reasons of a failure, and the exit code."""
 
-from __future__ import annotations
-
 import click
 
 from trainyard.kube import Kube

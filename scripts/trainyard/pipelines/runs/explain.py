@@ -1,7 +1,5 @@
 """Why a run failed: the failing steps' own words and the end of their logs."""
 
-from __future__ import annotations
-
 from trainyard.kube import Kube
 from trainyard.observe import words
 from trainyard.pipelines.runs import logs

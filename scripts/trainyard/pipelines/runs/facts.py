@@ -1,7 +1,5 @@
 """What a run of a pipeline was made of and what it found, to be compared with others: its object and its lineage."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

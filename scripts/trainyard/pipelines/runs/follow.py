@@ -1,7 +1,5 @@
 """Follows a run to its end: redrawn on a terminal, a line for each change elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

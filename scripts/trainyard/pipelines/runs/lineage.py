@@ -3,8 +3,6 @@
 A step that was served from cache has the file of the run that did the work; each input says which run made it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Logs of steps: from the pod as long as it is there, afterwards from the store, where Argo put them."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Nodes without the DAGs that wrap steps with a cache (see trainyard.pipelines.translate.memoization)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Nodes = dict[str, dict[str, Any]]

@@ -1,7 +1,5 @@
 """A run as people see it: its steps, one for each task, and how it stands."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

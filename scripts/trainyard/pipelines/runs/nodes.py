@@ -1,7 +1,5 @@
 """Runs out of Workflow objects: one step for each task, whatever nodes Argo made of it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Runs of pipelines as data, and as rows of a list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.names import SUBMITTER

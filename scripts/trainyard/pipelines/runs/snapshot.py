@@ -1,7 +1,5 @@
 """What the cluster adds to a run: where its pods wait and why, its place in the queue, recent warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A run as lines of text: the table of its steps, and one line for each change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 Copied into the image `pipeline`; needs the standard library, and an S3 client for the results.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """One run of a training component: the job, in the cluster or on this machine, and what it leaves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Parts are joined by commas, and all must hold. A path's words are joined by dots
 a place in a list, `#` its length, `#(type==Ready)` its first item with that field.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The log of the rank that speaks for a job, line by line, while the job runs."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Jobs of one namespace: created once, read patiently, taken away. Outages of the API server are waited out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

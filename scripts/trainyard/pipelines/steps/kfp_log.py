@@ -1,7 +1,5 @@
 """Logs of kfp's executor without what it says itself: all that the step was given, and where it has put things."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -4,8 +4,6 @@ A step puts nothing into service that nobody has served before: it changes the v
 which is all that its account may do.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An object of any kind in the cluster: made or adopted, followed until its condition holds, gone with its run."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs the programs of steps and ranks: their lines are shown, kept, and searched for the reason of a failure."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A training job as processes of this machine: each node's ranks with the variables that an operator would set."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What a job left in the bucket, brought into the step: patient, for a store may be away for minutes."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Mapping

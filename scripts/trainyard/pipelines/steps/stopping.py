@@ -1,7 +1,5 @@
 """What a step does when it is stopped: it takes what it made along, unless only its pod has to go."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Metrics of a job that wrote to {out}, sent to the site's MLflow server by its step: no container beside it does."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Follows a job to its end: what it waits for, rank 0's log, and the last words of the rank that failed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.errors import TrainyardError

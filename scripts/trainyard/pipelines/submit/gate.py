@@ -5,8 +5,6 @@ does with jobs that don't fit. It needs one submitter for all jobs of the queue,
 wait; a job that somebody submits past it is not held. Nothing here talks to a cluster: the caller says what happened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

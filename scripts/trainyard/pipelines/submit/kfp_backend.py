@@ -1,7 +1,5 @@
 """Sends a pipeline to a site's own Kubeflow Pipelines, as it was compiled, without translation."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Creates a run and follows one step's log."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

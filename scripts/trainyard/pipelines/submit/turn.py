@@ -1,7 +1,5 @@
 """`--after-started`: nothing is sent before what the team has in the queue already has started."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

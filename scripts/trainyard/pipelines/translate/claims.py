@@ -1,7 +1,5 @@
 """CreatePVC and DeletePVC of kfp-kubernetes: steps that make and remove a claim."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container
 

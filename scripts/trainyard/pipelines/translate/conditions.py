@@ -1,7 +1,5 @@
 """kfp's conditions (a small part of CEL) as Argo expressions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Constants of a pipeline, which may contain kfp's placeholders, and kfp's selectors into JSON."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

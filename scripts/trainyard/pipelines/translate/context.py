@@ -1,7 +1,5 @@
 """What all parts of one translation share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

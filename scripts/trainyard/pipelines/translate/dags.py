@@ -1,7 +1,5 @@
 """Components that are DAGs: tasks with their order and arguments, and outputs."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, FromTask, Retry, Task

@@ -1,7 +1,5 @@
 """What the translator refuses, by name."""
 
-from __future__ import annotations
-
 from trainyard.errors import UsageError
 
 

@@ -1,7 +1,5 @@
 """What has to be known of a whole pipeline before single templates are made."""
 
-from __future__ import annotations
-
 import json
 
 from trainyard.pipelines.ir.model import (

@@ -1,7 +1,5 @@
 """dsl.importer: a step of our own program that brings an object into the run, or keeps its URI as a reference."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a template takes and leaves: parameters, artifacts, their digests and places."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

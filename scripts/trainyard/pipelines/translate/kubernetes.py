@@ -1,7 +1,5 @@
 """kfp-kubernetes' settings of a step."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

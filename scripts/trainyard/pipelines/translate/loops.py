@@ -1,7 +1,5 @@
 """ParallelFor: a template around the loop's body that runs it for each item and collects what comes out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from trainyard.pipelines.ir.model import Component, Task

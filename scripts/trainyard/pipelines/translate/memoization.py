@@ -5,8 +5,6 @@ attempts, which the steps after it are linked to nowhere, so that the run never 
 where a cache is full (a ConfigMap holds a MiB), a step that can't be kept in it fails; a DAG goes on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

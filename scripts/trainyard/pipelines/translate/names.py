@@ -1,7 +1,5 @@
 """Names that Argo takes, made of kfp's, the same each time."""
 
-from __future__ import annotations
-
 import re
 
 # Words of Argo's expression language; a task of that name could not be depended upon.

@@ -1,7 +1,5 @@
 """What DAGs and loops give: values, artifacts, and with each artifact its digest and, where it is asked, its place."""
 
-from __future__ import annotations
-
 from trainyard.pipelines.ir.model import Component, Output
 from trainyard.pipelines.translate import names, values
 from trainyard.pipelines.translate.context import Context, Object, carried

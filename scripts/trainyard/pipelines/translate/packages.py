@@ -1,7 +1,5 @@
 """What `packages_to_install` of a component asks for: init containers bring it, from wheels or the site's index."""
 
-from __future__ import annotations
-
 from packaging.requirements import InvalidRequirement, Requirement
 
 from trainyard.kinds import packages, pods

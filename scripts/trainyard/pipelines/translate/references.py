@@ -1,7 +1,5 @@
 """Names of claims, Secrets and ConfigMaps that are parameters: a template takes them as inputs of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.pipelines.translate import values

@@ -1,7 +1,5 @@
 """CPU, memory and accelerators of a step."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

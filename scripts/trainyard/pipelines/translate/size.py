@@ -1,7 +1,5 @@
 """Whether a workflow fits into the API server."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

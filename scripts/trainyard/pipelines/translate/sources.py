@@ -1,7 +1,5 @@
 """Where a task's arguments come from, as Argo writes it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

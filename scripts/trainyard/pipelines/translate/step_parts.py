@@ -1,7 +1,5 @@
 """What the templates of all steps have in common: retries, cache, environment, the keys of the store."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

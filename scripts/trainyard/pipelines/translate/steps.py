@@ -1,7 +1,5 @@
 """Components that run a container: one shared template each, however many tasks run it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict

@@ -4,8 +4,6 @@ A `Value` can be written into a field (`text`) and used inside an expression (`c
 it is, everything else as JSON, and ABSENT for an optional one that nobody gave.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Volumes of a step: claims, Secrets, ConfigMaps, empty and ephemeral ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.pipelines.ir.model import Component

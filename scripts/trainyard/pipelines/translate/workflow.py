@@ -1,7 +1,5 @@
 """The whole Workflow: arguments, root, and what holds for all of a run's pods."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs made of programs: selections, indexes, operators, literals of lists and maps."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

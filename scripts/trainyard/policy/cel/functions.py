@@ -1,7 +1,5 @@
 """What may be called: CEL's own functions, and of Kubernetes' additions those that need no cluster."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

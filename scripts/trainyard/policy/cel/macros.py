@@ -1,7 +1,5 @@
 """What decides itself which of its parts is evaluated: `&&` and `||`, loops over lists and maps, optional values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

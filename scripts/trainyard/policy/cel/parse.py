@@ -1,7 +1,5 @@
 """CEL text to a program: a function of the variables. Each part of the grammar becomes a closure."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Kubernetes' quantities: `2`, `500m`, `16Gi`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

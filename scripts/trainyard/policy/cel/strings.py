@@ -1,7 +1,5 @@
 """Conversions between types, and what is done with texts: places count characters, as in CEL."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """CEL text to tokens, and the values of its literals."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

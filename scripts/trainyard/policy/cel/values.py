@@ -1,7 +1,5 @@
 """Values of CEL as Python's own, those of an object with their path in it; types, equality, order, arithmetic."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The table applied to an object without an API server: variables by our evaluator of CEL, patches in Python."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Where an entry applies is a variable of the policy, `fills<n>`: JSON pointers of
 as it came; then come the patches: what has to be around the fields, the fields, and the annotations that tell of them.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads policies/fill/table.yaml: groups of kinds, the variables that find places in an object, and the entries."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Says what would be refused or fail of Kubernetes objects, before anything is sent. Pipelines have their own rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.policy.lint import objects

@@ -1,7 +1,5 @@
 """What the admission rules say of an object, all of it and each with its place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Which command writes what a file lacks: told once for a file, below its findings."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from trainyard.kinds import registry

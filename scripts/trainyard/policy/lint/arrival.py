@@ -1,7 +1,5 @@
 """An object as the rules get to see it: where the API server fills in, with what it lacks."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

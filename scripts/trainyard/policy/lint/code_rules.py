@@ -1,7 +1,5 @@
 """What a pod template's own Python text imports, against what the platform's image has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from trainyard.contract import Contract, Team

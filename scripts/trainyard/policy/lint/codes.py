@@ -1,7 +1,5 @@
 """Every code that a finding can have: lint's own, of codes.yaml, and the admission rules under their numbers."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a rule has found, and how bad that is."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 

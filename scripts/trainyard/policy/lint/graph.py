@@ -1,7 +1,5 @@
 """Circles in what waits for what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 

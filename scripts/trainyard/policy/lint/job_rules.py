@@ -1,7 +1,5 @@
 """What a whole job asks for, against its queue and the team's quota."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

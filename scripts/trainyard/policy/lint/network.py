@@ -1,7 +1,5 @@
 """What a pod fetches while it runs, which the network of teams does not let it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

@@ -1,7 +1,5 @@
 """One Kubernetes object: its shape, the admission rules, and what they can't see."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

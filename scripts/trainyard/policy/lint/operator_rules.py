@@ -1,7 +1,5 @@
 """What training-operator and Kubernetes ask of jobs, beside the platform's rules. Volcano has a module of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

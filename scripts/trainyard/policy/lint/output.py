@@ -1,7 +1,5 @@
 """Findings as text for people, JSON for programs and SARIF for code hosts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

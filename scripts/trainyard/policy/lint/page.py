@@ -1,7 +1,5 @@
 """Writes docs/lint.md: how lint is used, and every code with its meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

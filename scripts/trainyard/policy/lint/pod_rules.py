@@ -1,7 +1,5 @@
 """What a pod template says about itself: images, amounts, nodes, buckets, claims."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

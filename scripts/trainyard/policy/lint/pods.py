@@ -1,7 +1,5 @@
 """The pods that an object asks for: where their templates stand, how many there are, and what they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Collects findings of one file, and knows the site that they are judged by."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a workflow's resource templates create: the manifest inside, judged as the account that creates it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 tests/policies/test_lint_rights.py holds this against the roles of a rendered chart.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What Pod Security's level `restricted` asks of a pod, and of its image's user."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from trainyard.contract import Contract, Team

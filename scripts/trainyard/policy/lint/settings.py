@@ -1,7 +1,5 @@
 """trainyard.yaml: its schema, and the job that it stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether objects have the shape that Kubernetes wants: the schemas of shapes.yaml, each violation as one sentence."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 import functools

@@ -1,7 +1,5 @@
 """How the templates of an Argo workflow hang together, and those that this platform can't run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

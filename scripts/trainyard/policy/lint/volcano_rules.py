@@ -1,7 +1,5 @@
 """What Volcano's own admission asks of its Jobs, and what its plugins add to their pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Argo workflows: their templates, and the pods that Argo's controller would make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

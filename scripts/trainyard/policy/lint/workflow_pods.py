@@ -1,7 +1,5 @@
 """The pods that Argo's controller would make of a workflow's templates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

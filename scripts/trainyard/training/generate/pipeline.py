@@ -1,7 +1,5 @@
 """The first version of a pipeline: three steps that run, to be filled with one's own."""
 
-from __future__ import annotations
-
 import keyword
 import re
 

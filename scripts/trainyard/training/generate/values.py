@@ -1,7 +1,5 @@
 """Blocks of the chart's values: one more queue, one more team; checked by the chart's own schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

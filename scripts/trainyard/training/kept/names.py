@@ -4,8 +4,6 @@ Every operator calls a pod after its run. So do we find them, and nobody needs t
 to keep logs (docs/decisions/0025-logs.md).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ A collector sends a line again when it can't know that it came: after a crash, o
 doubles have the same place in the same file and the same time, and lines that merely read the same have not.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -1,7 +1,5 @@
 """A whole folder into the store: only what isn't there yet, as one stream, begun again where it broke."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

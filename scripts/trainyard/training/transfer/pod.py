@@ -1,7 +1,5 @@
 """The pod between a member's machine and the store: made when bytes have to move, gone afterwards."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Iterator

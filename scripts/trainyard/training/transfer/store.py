@@ -1,7 +1,5 @@
 """Operations on the store through a pod. A place is `bucket/key`; every byte is checked by its digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Wheels for the images' Python: what requirements name, by pip, or what lies in a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

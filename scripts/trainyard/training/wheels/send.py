@@ -1,7 +1,5 @@
 """Wheels to the store, at `<sha256>/<file>`: a file gives way to another of its name only when it was removed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the images' Python can install: names of wheels tell for which Python and platform they are made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Without a way out of the cluster: an installation from a mirror, and a training job on it."""
 
-from __future__ import annotations
-
 import json
 import socketserver
 import tempfile

@@ -3,8 +3,6 @@
 Bounds are those of seconds (`bounds`); causes are real: a gang that can't fit, a GPU with an Xid, no controller.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

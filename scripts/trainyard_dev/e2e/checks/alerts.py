@@ -1,7 +1,5 @@
 """Every alert fires by a real cause and clears when it ends; every panel of every dashboard has data."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Manifests as articles of the field print them, by plain `kubectl apply` as a member: taken, filled in, and run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 The attempts are real requests, not dry runs: one that is let through leaves an object, which the check removes.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

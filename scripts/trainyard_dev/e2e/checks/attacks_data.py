@@ -1,7 +1,5 @@
 """What a team may hold in its hands, its S3 key and its pods, opens nothing of another team's."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Backup and restore for real: an object and a workspace's files are destroyed and come back as they were."""
 
-from __future__ import annotations
-
 import io
 
 from trainyard_dev.e2e import cronjobs, store

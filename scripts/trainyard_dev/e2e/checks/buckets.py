@@ -1,7 +1,5 @@
 """Buckets as teams use them: their own prefix, older versions; and claims that go when their run is over."""
 
-from __future__ import annotations
-
 import base64
 import io
 

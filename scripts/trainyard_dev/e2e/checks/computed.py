@@ -1,7 +1,5 @@
 """The device and the back end that a training is due to have had, by what it says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each option costs on the run's cluster: cores, memory, seconds until ready, by pod, as kubelet counts them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

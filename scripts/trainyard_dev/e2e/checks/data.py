@@ -1,7 +1,5 @@
 """`trainyard data` as a member uses it: a folder in the store and in the workspace, and what isn't theirs to bring."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

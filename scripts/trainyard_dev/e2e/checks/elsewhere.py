@@ -1,7 +1,5 @@
 """Pipelines from elsewhere on the cluster: workflows written for Argo, components from YAML, objects of any kind."""
 
-from __future__ import annotations
-
 import time
 
 from trainyard_dev.e2e import runs, store

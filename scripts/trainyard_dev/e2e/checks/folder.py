@@ -1,7 +1,5 @@
 """`trainyard train` as a member uses it: code on two nodes, again with changed code, and a script that fails."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

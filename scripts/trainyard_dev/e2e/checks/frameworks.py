@@ -1,7 +1,5 @@
 """Scripts as people write them, by `trainyard train`: the image that has what they import, device and back end."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

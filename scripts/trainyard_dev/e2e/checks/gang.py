@@ -1,7 +1,5 @@
 """What doesn't fit waits: a gang gets nothing at all, and with StrictFIFO nothing passes the first job of a queue."""
 
-from __future__ import annotations
-
 import copy
 import json
 import time

@@ -1,7 +1,5 @@
 """Installs the packaged chart with one command, and asks it to test itself."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """A real Linux kernel mounts the NFS server in the cluster, from a guest in QEMU."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What kfp costs here: the wait for a first step, a rerun from the cache, and small steps beside a bare workflow."""
 
-from __future__ import annotations
-
 import json
 import time
 

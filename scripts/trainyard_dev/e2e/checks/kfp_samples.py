@@ -1,7 +1,5 @@
 """KFP's own compiled samples, each submitted as it stands by a member, on nodes that reach nothing outside."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Log-in by OpenID Connect, an option: members log in by a browser or a code, work in the own team only, and leave."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """What is tried against log-in on a cluster: tokens that nobody gave, names of Kubernetes' own, Dex's other doors."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kept logs, an option of the chart: a deleted job's log is found by its team and by no other, whatever stood still."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """metrics-server, an option of the chart: switched on by one upgrade, it answers a member's `kubectl top pods`."""
 
-from __future__ import annotations
-
 import time
 
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member

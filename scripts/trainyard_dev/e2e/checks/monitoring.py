@@ -1,7 +1,5 @@
 """Monitoring, an option of the chart: switched on by one upgrade, Prometheus reaches everybody it is to ask."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.error

@@ -1,7 +1,5 @@
 """Network policies are enforced, not only stored."""
 
-from __future__ import annotations
-
 from trainyard import components
 from trainyard_dev.e2e.context import SYSTEM, Context, way
 from trainyard_dev.e2e.entry import check

@@ -1,7 +1,5 @@
 """GPU nodes get labels, taint and devices, also one that joins after the installation; other pods stay off."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Notebooks, an option: a member logs in by a browser, works in JupyterLab in the own name, and leaves."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """How a notebook lives: with a GPU in its team's queue, displaced by jobs; and ended when idle, back with its files."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What others get of somebody's notebook, and what somebody gets who has left: nothing."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What options keep while a release with all of them goes and comes back: series, lines, rights, passwords, keys."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tempfile

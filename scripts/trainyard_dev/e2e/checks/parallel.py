@@ -1,7 +1,5 @@
 """The examples of one model over several ranks, and of a job whose nodes come and go, as a member trains them."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Pipelines on the cluster: the examples, the cache, what goes wrong, what a step costs."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

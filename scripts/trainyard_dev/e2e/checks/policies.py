@@ -1,7 +1,5 @@
 """Admission rules on a real cluster: all there and sound, and bad jobs are refused with what to change."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import dataclass

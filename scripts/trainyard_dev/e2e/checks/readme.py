@@ -1,7 +1,5 @@
 """README.md as somebody takes it who has never seen this: its walks, word for word, on one cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

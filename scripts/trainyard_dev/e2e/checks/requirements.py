@@ -1,7 +1,5 @@
 """A folder's requirements: wheels by one command, installed once for all ranks, and a line that can't be had."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Components have the rights that they use: none was refused anything, and none reaches Secrets across the cluster."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Right sizes: a job that asks for too much is measured, its file patched, and the same job is no slower for it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """What a member sees without rights on nodes: GPUs, runs side by side, TensorBoard."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

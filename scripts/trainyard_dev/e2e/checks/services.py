@@ -1,7 +1,5 @@
 """A cluster that serves business, too: training fills its nodes, and neither a web service nor the store gives way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

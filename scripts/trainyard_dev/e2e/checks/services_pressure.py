@@ -1,7 +1,5 @@
 """What presses on services: training that fills the nodes, pods that would displace somebody, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Models in service, an option of the chart: a pipeline's model answers, and versions change under load."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

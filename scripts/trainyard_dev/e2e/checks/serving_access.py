@@ -1,7 +1,5 @@
 """Who reaches a model in service: from outside by a key, from another team not at all, and a person by a browser."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 import time

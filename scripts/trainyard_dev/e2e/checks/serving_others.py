@@ -1,7 +1,5 @@
 """Models of other frameworks in service: each is made in a pod by its own library, and answers as that one does."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """The number of a model's pods follows its load: by CPU, and by requests a second."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

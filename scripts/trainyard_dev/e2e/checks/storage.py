@@ -1,7 +1,5 @@
 """Buckets and shared volumes: data goes in by one pod and comes out by another, on another node."""
 
-from __future__ import annotations
-
 import json
 
 from trainyard.pipelines.local.dataset import FILES

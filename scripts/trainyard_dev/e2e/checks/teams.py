@@ -1,7 +1,5 @@
 """Teams: what a block of values promises is there; one upgrade adds, changes or removes a team and keeps its data."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Metrics of a training job at an MLflow server: from one value, through the team's network policy, into its calls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.e2e import runs

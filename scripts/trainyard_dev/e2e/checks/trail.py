@@ -1,7 +1,5 @@
 """What options must keep while releases come and go: lines of a pod that writes on, and a series of before."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

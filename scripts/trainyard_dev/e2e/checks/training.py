@@ -1,7 +1,5 @@
 """Five kinds of training job: placed as a gang on the right devices, trained above a bar, results in the store."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Uninstalling with a job at work: nothing hangs, data stays, the same values find it again; a purge leaves nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import time

@@ -1,7 +1,5 @@
 """From the previous version to this one, back and forth again, while a training job runs."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Upstream's own examples by plain `kubectl` as a member: read from the pinned modules, filled in, run to their end."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass, field

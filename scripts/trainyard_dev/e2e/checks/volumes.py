@@ -1,7 +1,5 @@
 """Volumes of teams: the workspace, the shared volume that they only read, and claims that go and come back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard_dev.e2e.checks import storage

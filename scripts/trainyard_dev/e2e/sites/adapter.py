@@ -1,7 +1,5 @@
 """prometheus-adapter beside the release, as a site installs it, with the rules of charts/serving/README.md."""
 
-from __future__ import annotations
-
 import textwrap
 import time
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ sends or forwards before network policies have their say. Names of nodes and reg
 files, because the name server lies outside.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A program of one file as a server in the cluster, in a namespace that no rule of the platform's concerns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The option `login` on a run's cluster: its people, and an API server told of what the chart publishes."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

@@ -1,7 +1,5 @@
 """A person at the notebooks' hub, by a real browser: logs in, chooses a size, opens JupyterLab, and runs cells."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

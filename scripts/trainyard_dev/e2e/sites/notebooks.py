@@ -1,7 +1,5 @@
 """Notebooks on a run's cluster: log-in and notebooks switched on together, and all as before afterwards."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

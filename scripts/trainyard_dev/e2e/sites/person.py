@@ -1,7 +1,5 @@
 """A member as the checks of log-in have one: a home, a browser, `trainyard` and kubectl, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What checks of model servers share: the model of the example pipeline, its two versions, and what is in service."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Makes and pushes a stand-in of upstream's images when a check asks."""
 
-from __future__ import annotations
-
 import threading
 
 from trainyard.errors import TrainyardError

@@ -1,7 +1,5 @@
 """A node that stops as when its power fails, and comes back: nothing on it runs meanwhile, its disk stays."""
 
-from __future__ import annotations
-
 import time
 
 from trainyard.names import GPU

@@ -1,7 +1,5 @@
 """`trainyard adopt`: what the platform knows is put into a file, and nothing else of it changes."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`trainyard runs` on a team that is played: training jobs beside runs of pipelines, one noun for both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`trainyard runs logs` of what is gone: from the store where the site keeps logs, else as before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """`trainyard values migrate`: present names, everything else in the file as it was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

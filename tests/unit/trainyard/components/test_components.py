@@ -1,7 +1,5 @@
 """The registry of components: entries are read strictly, and agree with what they derive from and what derives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract as Python reads it: from values, the ConfigMap, a cluster, and what is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

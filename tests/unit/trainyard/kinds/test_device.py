@@ -1,7 +1,5 @@
 """The line that says on which device a command computes: of the framework's build and of what the pod holds."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

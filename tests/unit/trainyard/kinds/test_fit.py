@@ -1,7 +1,5 @@
 """The image of a job against what its code imports: another one is taken, or the import is refused with what to do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What a folder's code imports: found in its text, through the folder's files; only what is surely run is sure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Training jobs: what a short spec becomes, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

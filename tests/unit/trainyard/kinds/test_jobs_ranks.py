@@ -1,7 +1,5 @@
 """Several ranks of a node know each other and end together; what stands around torchrun, with a shell in its place."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Specs of training jobs: names, amounts, and how trainyard.yaml is checked."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard.errors import UsageError

@@ -1,7 +1,5 @@
 """What a job is told of the site's MLflow server, and nothing where there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands that start ranks themselves, as `trainyard train` and steps of pipelines make MPIJobs of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

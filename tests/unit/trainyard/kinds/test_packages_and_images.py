@@ -1,7 +1,5 @@
 """Requirements in a job's pods, and which image its pods with GPUs get."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The registry of kinds: nothing that has to know a kind forgets one, and nothing else names one by hand."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import re

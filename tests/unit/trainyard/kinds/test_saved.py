@@ -1,7 +1,5 @@
 """What a script saves where nobody brings it away, by the paths in its text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A pod's port on this machine, against a server that speaks the API server's protocol on a real socket."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Which kubeconfig, context and namespace are taken, what a bad one is answered, and who makes an object."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

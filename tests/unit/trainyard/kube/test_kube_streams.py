@@ -1,7 +1,5 @@
 """A program's streams over a WebSocket, against a server that speaks the API server's protocol on a real socket."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Log-ins that are kept lie in a folder of the test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

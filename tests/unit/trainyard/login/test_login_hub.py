@@ -1,7 +1,5 @@
 """The token of a notebook, which its hub keeps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """A log-in that lasts, and the kubeconfig that uses it."""
 
-from __future__ import annotations
-
 import stat
 import time
 from pathlib import Path

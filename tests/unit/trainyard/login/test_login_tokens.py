@@ -1,7 +1,5 @@
 """How an issuer is asked, what it says of itself, its tokens, and where they lie."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

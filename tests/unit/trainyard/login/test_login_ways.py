@@ -1,7 +1,5 @@
 """Two ways to log in: by a browser and its port that waits, by a code."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 import urllib.error

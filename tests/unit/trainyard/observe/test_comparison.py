@@ -1,7 +1,5 @@
 """Runs side by side: which rows differ, the table, the data, and the drawing."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 
 from trainyard.observe import comparison, comparison_svg

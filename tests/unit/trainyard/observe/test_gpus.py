@@ -1,7 +1,5 @@
 """`trainyard gpus`: what queues hold and may use, what isn't known, and numbers that are old."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What pods and logs say, read in one place: what keeps containers from starting, who failed first, whose error."""
 
-from __future__ import annotations
-
 import pytest
 from runs_cluster import Object, entry, job, of_job
 from train_cluster import pod

@@ -1,7 +1,5 @@
 """What is brought into a step's own image compiles there, whatever Python 3 from 3.9 on the image has."""
 
-from __future__ import annotations
-
 import ast
 from importlib import metadata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a workflow that was written for Argo lacks becomes the team's: templates, artifacts, claims, and whose it is."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schedules as Argo's CronWorkflows: what is written, and which times and names are refused before sending."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a file to submit is, and workflows that were not written with kfp."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

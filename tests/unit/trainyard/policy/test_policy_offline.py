@@ -1,7 +1,5 @@
 """The policies without a cluster say what the API server says: every case beside the rules, both ways."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

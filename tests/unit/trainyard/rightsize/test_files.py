@@ -1,7 +1,5 @@
 """Amounts in a member's own file: found in every kind of job, written with everything else left as it is."""
 
-from __future__ import annotations
-
 import difflib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What is proposed for what was used: margins, rounding, throttling, kills."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

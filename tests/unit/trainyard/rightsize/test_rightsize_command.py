@@ -1,7 +1,5 @@
 """`trainyard rightsize`, and the hints of lint and `train`: over HTTP, with what the platform's agent publishes."""
 
-from __future__ import annotations
-
 import json
 import time
 import xml.etree.ElementTree as ET

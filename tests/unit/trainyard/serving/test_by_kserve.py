@@ -1,7 +1,5 @@
 """Models that KServe serves are listed, compared and told apart; a site may have no KServe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

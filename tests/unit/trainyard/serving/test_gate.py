@@ -1,7 +1,5 @@
 """How a version comes into service: past the gate, with which image of a step, and how far its Deployment is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

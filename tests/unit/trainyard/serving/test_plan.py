@@ -1,7 +1,5 @@
 """From a wish to the chart's values: the contract's images and nodes, and what was said before stays."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

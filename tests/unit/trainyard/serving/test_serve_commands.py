@@ -1,7 +1,5 @@
 """What `trainyard serve` and `trainyard models` take and print, with neither cluster nor store."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The team's registered models: what a card has to say, versions made of content, a shelf on a folder, tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder with a script, a team's platform, and the command line as tests of training call it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What of a training job is compared: its flags, its code, where its metrics lie."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

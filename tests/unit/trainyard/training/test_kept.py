@@ -1,7 +1,5 @@
 """Logs of pods that are gone: which pods were a run's, and each of their lines once and in order."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is made of a folder and its settings before anything is sent: kind, image, command, places and doubts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What comes back of a run from a store that is played, and one that is silent."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

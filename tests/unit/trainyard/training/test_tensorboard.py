@@ -1,7 +1,5 @@
 """TensorBoard's pod: what it may, how it ends, and that the platform's own rules take it without a word."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

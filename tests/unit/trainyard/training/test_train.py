@@ -1,7 +1,5 @@
 """`trainyard train` with a cluster that is played: settings, what is sent, and how the command ends."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

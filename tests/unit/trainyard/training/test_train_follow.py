@@ -1,7 +1,5 @@
 """A training job is followed: where it waits, what it says, why it failed, and who is to blame."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Packing a folder: the same code gives the same archive, and an ignore file means what git would understand by it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tarfile

@@ -1,7 +1,5 @@
 """A folder with requirements as `trainyard train` takes it: what is sent with the job, and what is refused before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects as the API server gives them, for tests of the exporter."""
 
-from __future__ import annotations
-
 import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What the exporter asks for beside its watches: backup, keys, certificates, used claims; and its server."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import http.client

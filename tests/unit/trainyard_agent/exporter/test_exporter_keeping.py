@@ -1,7 +1,5 @@
 """How the exporter keeps up with the API server: pages, changes, and what goes wrong on the way."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What an object costs the exporter."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import tracemalloc

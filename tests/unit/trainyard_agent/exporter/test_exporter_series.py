@@ -1,7 +1,5 @@
 """What the exporter makes of a cluster's objects."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

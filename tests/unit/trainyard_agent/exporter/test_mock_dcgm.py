@@ -1,7 +1,5 @@
 """Series of mock GPUs: what the mock shows, what its files say, and which container kubelet gave a GPU to."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The claim for backups: made once, and left alone afterwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the program beside the scheduler answers: whose job may have its turn."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Setup's work on queues and teams, against an API server of this file that refuses as Volcano and Kubernetes do."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

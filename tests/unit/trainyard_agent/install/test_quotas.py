@@ -1,7 +1,5 @@
 """Quotas of kinds that CRDs bring: made until Kubernetes counts them, and never left where it does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

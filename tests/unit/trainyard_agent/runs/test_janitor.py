@@ -1,7 +1,5 @@
 """Which claims the janitor removes, and which it leaves."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

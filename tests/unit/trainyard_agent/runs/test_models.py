@@ -1,7 +1,5 @@
 """What brings a model into its pod: whole, the one that was asked for, and by its digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What brings code into a pod is patient with a store that is away, not with one that refuses."""
 
-from __future__ import annotations
-
 import pytest
 import urllib3
 import yaml

@@ -1,7 +1,5 @@
 """Files of requirements as people write them: what a pod can install, and what is refused with its line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Metrics on their way to MLflow: what is sent by the documented calls, and that an outage costs a job nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which results of steps the janitor removes from Argo's caches."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of a data set in a folder of a volume: many at once, whatever their names."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

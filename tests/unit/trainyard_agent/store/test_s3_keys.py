@@ -1,7 +1,5 @@
 """Teams' keys: whose pods hold a former one, when it ends, and what is said of notes that can't be read."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

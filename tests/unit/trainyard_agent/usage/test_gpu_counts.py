@@ -1,7 +1,5 @@
 """What teams see of the cluster's GPUs: what counts as free, held and out, and which gangs wait."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The numbers of a team whose rights come a moment after its line in the contract."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the agent notes of runs: which are measured, when, and what is kept; a real HTTP server plays Prometheus."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

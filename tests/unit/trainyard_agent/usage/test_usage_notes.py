@@ -1,7 +1,5 @@
 """Notes of use: what is kept of them, and which role, job and workload a pod belongs to."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

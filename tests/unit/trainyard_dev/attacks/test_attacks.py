@@ -1,7 +1,5 @@
 """Attempts, verdicts and results of `make attacks`, without an API server."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`trainyard audit`: the real osv-scanner finds what is planted; what was not asked is named and counts."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

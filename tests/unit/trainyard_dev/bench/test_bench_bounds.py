@@ -1,7 +1,5 @@
 """How many GPUs could be allocated at best: bounds that hold, and where they are tight."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -1,7 +1,5 @@
 """Fairness in simulation: weighted max-min, its distance, who must leave at least."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The bench of gangs: its bound, its simulated scheduler, its values and its words."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The short gate: figures within their ranges, and what is remembered of a configuration that passed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

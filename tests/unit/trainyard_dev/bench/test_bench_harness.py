@@ -1,7 +1,5 @@
 """What the harness knows of pods: all that the API server reported, also after a watch that was ended in between."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

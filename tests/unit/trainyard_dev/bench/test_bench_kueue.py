@@ -1,7 +1,5 @@
 """What Kueue is given: queues with the room of the nodes, pods as its webhook would leave them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from trainyard_dev.bench import objects

@@ -1,7 +1,5 @@
 """The order bench without a scheduler: what is dealt, submitted, counted and reported."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who passed whom, and whom it delayed, on cases that can be counted by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from trainyard_dev.bench import overtaking

@@ -1,7 +1,5 @@
 """The bench of packing: what is counted while a cluster fills up, its plan, and its part of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Published figures, the page made of them, their commands, and what `make verify` says of them."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Plots: whole files, the same for the same numbers, readable names and colours."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs, results and figures: names, files that can be read again, means and spreads over seeds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

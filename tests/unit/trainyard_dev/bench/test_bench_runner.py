@@ -1,7 +1,5 @@
 """The runner: what is measured stays measured, what failed costs nothing else, and time is forecast and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

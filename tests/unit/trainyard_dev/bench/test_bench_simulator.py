@@ -1,7 +1,5 @@
 """Virtual time, with a harness in memory and schedulers of a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

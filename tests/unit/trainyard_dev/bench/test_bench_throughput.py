@@ -1,7 +1,5 @@
 """Throughput: loads by name, costs read from programs, and the page made from figures."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Traces: where their files come from, and what nodes, pods and jobs are made of them."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A chart from a host of its own: taken with the pinned checksum only, and fetched once."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Verdicts: ranges of versions, what nobody assessed is blocked, and every move that users can make is assessed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters: kind's configuration, and which names are good."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What `cluster env` prints: a shell's way to the cluster, as its administrator or as a member."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cluster whose API server takes tokens: what kubeadm makes of it, and that nobody else's cluster changes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

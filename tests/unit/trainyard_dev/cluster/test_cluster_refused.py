@@ -1,7 +1,5 @@
 """Clusters: what is refused before anything starts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Images of a kept cluster's nodes that the registry has again under the same name."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Clusters that start and stop; a failed or interrupted start leaves nothing."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

@@ -1,7 +1,5 @@
 """The doctor on machines that lack rights, room, limits or programs, and what its command prints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The doctor on machines with one container engine or another, or with a part of it."""
 
-from __future__ import annotations
-
 import pytest
 from doctor_box import DEAD, Box, find
 

@@ -1,7 +1,5 @@
 """The doctor on machines with GPUs: the known issues of drivers and toolkits."""
 
-from __future__ import annotations
-
 from doctor_box import DEAD, Box, find
 
 from trainyard_dev.doctor import examine, gpus

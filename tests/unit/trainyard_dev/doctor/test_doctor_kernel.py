@@ -1,7 +1,5 @@
 """The doctor on kernels that lack a feature."""
 
-from __future__ import annotations
-
 import pytest
 from doctor_box import MODULES, Box, find, kernel_without
 

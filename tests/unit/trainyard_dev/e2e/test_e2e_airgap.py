@@ -1,7 +1,5 @@
 """The rules that cut nodes off, and how the run reads refusals and images."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from types import SimpleNamespace

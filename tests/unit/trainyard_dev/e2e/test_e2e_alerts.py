@@ -1,7 +1,5 @@
 """What the check of alerts counts as fired and cleared, and that every alert of the rules has a cause."""
 
-from __future__ import annotations
-
 from trainyard_dev.e2e.checks import alert_causes, alerts
 from trainyard_dev.monitoring import rules
 

@@ -1,7 +1,5 @@
 """How an answer to an attack is judged: refused, by whom, and for the right reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Device and back end of a training: the CPU beside mock GPUs, and what is due there and on real ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

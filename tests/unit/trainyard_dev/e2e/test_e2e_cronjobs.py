@@ -1,7 +1,5 @@
 """A CronJob that is run at once: with its variables, to its end, and gone afterwards."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

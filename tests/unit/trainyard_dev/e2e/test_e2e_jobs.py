@@ -1,7 +1,5 @@
 """How the end-to-end run reads jobs: their outcome, their gang, and why one did not end."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

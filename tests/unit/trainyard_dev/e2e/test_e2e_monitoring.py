@@ -1,7 +1,5 @@
 """The check of Prometheus' targets: what is missing is named, and what is due follows the entries of components."""
 
-from __future__ import annotations
-
 from trainyard import components
 from trainyard_dev.e2e.checks import monitoring
 

@@ -1,7 +1,5 @@
 """The options in a run: what they cost is read right, and what they may leave is what the chart says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The end-to-end checks of pipelines: how a run is read, and what a check says when it isn't as it should be."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

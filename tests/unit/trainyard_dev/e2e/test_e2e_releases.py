@@ -1,7 +1,5 @@
 """Parts of the upgrade and uninstallation checks that need no cluster."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path

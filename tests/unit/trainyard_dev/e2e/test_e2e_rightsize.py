@@ -1,7 +1,5 @@
 """Parts of the check of right sizes that need no cluster: its file, and where values of the platform arrive."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard.rightsize import files, values

@@ -1,7 +1,5 @@
 """The frame of an end-to-end run: whatever happens, the cluster goes and the exit code tells the truth."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

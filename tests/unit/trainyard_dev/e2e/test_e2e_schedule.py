@@ -1,7 +1,5 @@
 """Checks side by side: conflicting ones in order, needs before what needs them, nothing lost when one fails."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any, cast
 

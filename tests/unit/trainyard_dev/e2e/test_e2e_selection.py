@@ -1,7 +1,5 @@
 """Which checks a run runs: no id goes unnoticed, a choice brings what it needs, the main job stays small."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

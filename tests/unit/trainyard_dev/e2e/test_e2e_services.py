@@ -1,7 +1,5 @@
 """What the check of services makes of a probe's lines, and what it takes for starving."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 

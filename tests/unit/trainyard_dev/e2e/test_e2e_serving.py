@@ -1,7 +1,5 @@
 """What checks of model servers take from elsewhere: rules of prometheus-adapter, and what a load brought back."""
 
-from __future__ import annotations
-
 import yaml
 
 from trainyard.paths import ROOT

@@ -1,7 +1,5 @@
 """The cluster's object store seen from this machine."""
 
-from __future__ import annotations
-
 import base64
 import socket
 from collections.abc import Iterator

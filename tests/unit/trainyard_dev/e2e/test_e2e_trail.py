@@ -1,7 +1,5 @@
 """What counts as lost, and what as read again from the beginning, of a pod that wrote while collectors were away."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast

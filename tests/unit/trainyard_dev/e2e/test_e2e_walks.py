@@ -1,7 +1,5 @@
 """The README's commands: each is run as it stands or says why not, and a walk is one session of a shell."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

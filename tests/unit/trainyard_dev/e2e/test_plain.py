@@ -1,7 +1,5 @@
 """Who fills in plain manifests on the test cluster."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

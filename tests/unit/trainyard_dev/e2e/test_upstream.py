@@ -1,7 +1,5 @@
 """Upstream's examples of the end-to-end run: each is admitted, its images are in the table, and our program fits."""
 
-from __future__ import annotations
-
 import functools
 import importlib.machinery
 import importlib.util

@@ -3,8 +3,6 @@
 The plugin runs without a kubelet, in a mount namespace of its own, since the folder of its socket is fixed.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The description of mock GPUs, the folder made from it, and the choice between mock and real."""
 
-from __future__ import annotations
-
 import re
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """The mock NVML library, asked through ctypes as node preparation and the device plugin ask it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

@@ -1,7 +1,5 @@
 """Where a cluster's images come from: pulled or built, as asked for or as the network allows."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace

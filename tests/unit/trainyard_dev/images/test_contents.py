@@ -1,7 +1,5 @@
 """What images with CUDA hold, by their pins and by what Python finds."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Images saved, loaded and mirrored by crane, at a registry that it serves: digests stay, what is whole isn't moved."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import http.server

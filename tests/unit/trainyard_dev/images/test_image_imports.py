@@ -1,7 +1,5 @@
 """What a new image for training is asked before it counts as made."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

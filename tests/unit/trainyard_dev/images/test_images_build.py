@@ -1,7 +1,5 @@
 """Images: the keys by which they are known, their build contexts, and the base they stand on."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 from collections.abc import Callable

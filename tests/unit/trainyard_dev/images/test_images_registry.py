@@ -1,7 +1,5 @@
 """The registry that nodes ask first: names in it, what was pushed, and images of a user."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

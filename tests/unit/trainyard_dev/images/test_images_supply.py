@@ -1,7 +1,5 @@
 """Images made beside the work that needs them: in the order of need, each once, and a failure reaches who waits."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

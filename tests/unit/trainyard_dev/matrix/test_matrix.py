@@ -1,7 +1,5 @@
 """What ran on which Kubernetes, when support ends, and the page and the charts that follow from it."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Callable

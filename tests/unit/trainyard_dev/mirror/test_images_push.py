@@ -1,7 +1,5 @@
 """Images pushed to a site's registry by the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where each image is read: what nobody publishes from our own registry, the rest from where it is published."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any, cast
 

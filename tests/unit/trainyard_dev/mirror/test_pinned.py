@@ -1,7 +1,5 @@
 """Values that name our own images by digest: what the registry holds, in a form that the chart takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

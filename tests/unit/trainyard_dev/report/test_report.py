@@ -1,7 +1,5 @@
 """The report's model, files, JUnit and console text."""
 
-from __future__ import annotations
-
 import json
 import math
 import xml.etree.ElementTree as ET

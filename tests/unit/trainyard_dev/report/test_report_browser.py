@@ -1,7 +1,5 @@
 """The report in a real browser: nothing is wider than the window, and whatever failed comes first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages of dashboards and the costs of options: what is drawn is what was measured."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET

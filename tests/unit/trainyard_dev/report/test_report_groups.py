@@ -1,7 +1,5 @@
 """Checks by group in the report, and the table of attacks tried and refused."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """The report's page: balanced, self-contained, escaped, and saying what matters."""
 
-from __future__ import annotations
-
 import base64
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """The drawn timeline and the spans that come from Kubernetes objects."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """`trainyard versions digests`: what registries say is written where nothing is pinned, and never over what is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

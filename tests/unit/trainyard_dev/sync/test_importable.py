@@ -1,7 +1,5 @@
 """What images can import is written from their packages, and a file that differs is found."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lines of the charts' values that follow the registry of kinds and the list of images."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`trainyard versions sync`: every copy is written in its place, and nothing else of the file changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`trainyard versions wheels`: hashes are asked for what is new, and what a package asks for is there or left out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

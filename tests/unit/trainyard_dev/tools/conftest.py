@@ -1,7 +1,5 @@
 """A tree with one set of tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

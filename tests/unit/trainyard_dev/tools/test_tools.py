@@ -1,7 +1,5 @@
 """Binaries from pinned modules: what decides their place in the cache, and how a failing build ends."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Files and patches of ours that are put into a copy of a module's source before it is built."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The classes of tracked files, the four ceilings, and what raises them: in small trees, then in this repository."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`trainyard verify`: each kind of copy that can disagree is found, named by file, with what to change."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The guest's initial files, packed as the kernel wants them (cpio, format newc)."""
 
-from __future__ import annotations
-
 import re
 import stat
 from pathlib import Path

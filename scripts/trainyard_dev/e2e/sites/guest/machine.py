@@ -1,7 +1,5 @@
 """Runs the guest once and reads what it says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

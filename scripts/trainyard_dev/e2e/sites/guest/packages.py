@@ -1,7 +1,5 @@
 """The guest's kernel and its tools, from Debian packages unpacked into the cache. Nothing is installed."""
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil

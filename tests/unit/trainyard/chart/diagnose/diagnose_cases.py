@@ -1,7 +1,5 @@
 """What each rule is held against: the rule, words of its sentence, and what is broken; of the cluster, then of pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fake_cluster import BEFORE, SPACE, condition, ended, event, hook_pod, node, pending, pod, thing, waiting

@@ -1,7 +1,5 @@
 """Objects as a real cluster shows them, well and sick, for the tests of the diagnosis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trainyard.chart.diagnose import Collected

@@ -1,7 +1,5 @@
 """The rules that name a cause: each on objects as a real cluster shows them, and none on a healthy cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the diagnosis writes, and that nothing stops it."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

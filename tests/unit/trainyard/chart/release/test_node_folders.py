@@ -1,7 +1,5 @@
 """Folders of nodes that collectors of logs write: read off their pods as the chart makes them, and emptied."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

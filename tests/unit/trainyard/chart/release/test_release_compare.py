@@ -1,7 +1,5 @@
 """The summary before an upgrade: what is added, changed, removed, kept, refused; images and CRD fields that move."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What stays after an uninstallation, and the order in which a purge removes it."""
 
-from __future__ import annotations
-
 import copy
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What kfp's SDK writes before a component's command is read word by word; anything else is somebody's own."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

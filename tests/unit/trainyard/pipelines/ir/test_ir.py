@@ -1,7 +1,5 @@
 """Pipelines load with lines, what is wrong with a file is one sentence with its place, and arguments are split."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects that steps make: judged before the pipeline is sent, as the account that will make them."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import shutil

@@ -3,8 +3,6 @@
 A case changes one text of something that is clean: (what is wrong, old, new, code, what the line of the finding holds).
 """
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from lint_cases import broken, damaged, misshapen, one, site

@@ -1,7 +1,5 @@
 """Python files: findings have the lines of the author's file, and what does not compile is one finding."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

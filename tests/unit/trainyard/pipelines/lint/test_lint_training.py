@@ -1,7 +1,5 @@
 """Training steps: the job that a step of a pipeline would create is judged before the pipeline is sent."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Packages of components: refused before submission where neither the image nor the platform's wheels have them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Local runs: the order of tasks, arguments, what is said and refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The example pipelines on this machine, from their data to a model, and what is said where they can't."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Lineage files read into a tree and a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The live view on a terminal of the test's own: keys choose a step, its log is shown, leaving ends the view only."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

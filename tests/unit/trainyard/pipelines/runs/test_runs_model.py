@@ -1,7 +1,5 @@
 """Runs as people see them, out of the nodes that Argo's controller leaves."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import gzip

@@ -1,7 +1,5 @@
 """What stands around a run: queues, pods on their way, training jobs of steps, warnings."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

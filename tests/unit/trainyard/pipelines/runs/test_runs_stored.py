@@ -1,7 +1,5 @@
 """What a run left: artifacts by the names that people give them, and of logs only the steps' own lines."""
 
-from __future__ import annotations
-
 import pytest
 
 from trainyard.errors import UsageError

@@ -1,7 +1,5 @@
 """Training steps without a server: names, words, outages, what pods say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

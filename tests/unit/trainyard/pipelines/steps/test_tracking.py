@@ -1,7 +1,5 @@
 """Numbers of a training step's job at the site's MLflow server, sent by the step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

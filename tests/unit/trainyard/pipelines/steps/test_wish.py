@@ -1,7 +1,5 @@
 """The object that a step makes, and the conditions on it: its name, its owner, what is refused, when it has ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`trainyard submit` and `trainyard runs`: what is wrong with a command line is said before anything is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

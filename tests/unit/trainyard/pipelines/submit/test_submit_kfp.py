@@ -1,7 +1,5 @@
 """Pipelines for a site's own KFP: a server that speaks the calls which kfp's client makes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `trainyard submit --wait -o …` prints for a program; a server answers as the API server of a run does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

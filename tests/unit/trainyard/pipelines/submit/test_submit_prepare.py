@@ -1,7 +1,5 @@
 """What is sent is what was looked at: a pipeline is compiled and translated once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

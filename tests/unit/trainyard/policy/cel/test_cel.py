@@ -3,8 +3,6 @@
 tests/policies/test_cel.py holds values against a real API server; what the policies say is in test_policy_offline.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of what is filled in, applied to manifests without an API server."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

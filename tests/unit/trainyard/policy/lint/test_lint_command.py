@@ -1,7 +1,5 @@
 """`trainyard lint`: what it prints, in which form, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

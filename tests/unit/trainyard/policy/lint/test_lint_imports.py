@@ -1,7 +1,5 @@
 """TY304: what an image of the platform can't import, of the code beside trainyard.yaml and of text in pods."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What admission would refuse, lint refuses: each case beside the rules, of a kind that users submit."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

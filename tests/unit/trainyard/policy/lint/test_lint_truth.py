@@ -1,7 +1,5 @@
 """What a newcomer's file would be refused for or fail of, beyond its form: rights, operators, Argo, the network."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

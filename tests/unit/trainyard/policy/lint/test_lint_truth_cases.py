@@ -1,7 +1,5 @@
 """One thing wrong in a file that is otherwise clean: what lint says of it, and at which line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

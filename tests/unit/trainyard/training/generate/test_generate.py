@@ -1,7 +1,5 @@
 """What `trainyard generate` prints passes the chart's schema, lint and kfp's compiler."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Wheels that the platform engineer may bring: which the images' Python can install."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The QEMU guest: its initial files, how it is started, and how what it says is judged."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

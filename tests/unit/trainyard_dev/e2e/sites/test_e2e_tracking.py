@@ -1,7 +1,5 @@
 """The stand-in of an MLflow server as a pod runs it, and what the check reads of its log."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
