@@ -77,5 +77,6 @@ def test_a_tree_without_git_is_left_alone(clone: Path) -> None:
 
 
 def test_make_installs_it() -> None:
-    said = subprocess.run(["make", "-n", "verify"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    argv = ["make", "--no-print-directory", "-n", "verify"]
+    said = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert said.splitlines()[0] == INSTALL
