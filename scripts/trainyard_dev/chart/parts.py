@@ -42,10 +42,15 @@ def copy(source: Path, target: Path) -> None:
 
 
 def crd_files() -> dict[str, list[Path]]:
-    """By chart, the CRD files in its module that the chart gets beside its templates."""
-    return {
-        one.name: [tools.module_dir(one.pin) / file for file in one.crds.files] for one in all_components() if one.crds
-    }
+    """By chart, the CRD files of its module that the chart includes. Raises TrainyardError for a missing one."""
+    found = {}
+    for one in all_components():
+        if one.crds:
+            found[one.name] = [tools.module_dir(one.pin) / file for file in one.crds.files]
+            for missing in (file for file in found[one.name] if not file.exists()):
+                hint = "correct `crds` in its component.yaml, or the kind's plural in kinds/registry.py"
+                raise TrainyardError(f"the module of {one.name} has no CRD file {missing.name}", hint=hint)
+    return found
 
 
 def upstream_values(name: str) -> dict[str, Any]:

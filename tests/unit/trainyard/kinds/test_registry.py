@@ -3,6 +3,7 @@
 import copy
 import importlib
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,12 +12,14 @@ from trainyard import contract
 from trainyard.chart import values_schema
 from trainyard.chart.release import removal
 from trainyard.components import find
+from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, check, manifest, registry, status
 from trainyard.kinds.manifests import builder
 from trainyard.observe import jobs
 from trainyard.paths import CHART, ROOT
 from trainyard.policy import offline, rules
 from trainyard.policy.lint import shapes
+from trainyard_dev import tools
 from trainyard_dev.chart import parts
 from trainyard_dev.e2e.checks import training
 from trainyard_dev.sync import kinds
@@ -84,6 +87,12 @@ def test_the_operator_runs_its_kinds_and_no_others() -> None:
     files = {file.stem.partition("_")[2]: file.read_text() for file in parts.crd_files()[registry.OPERATOR]}
     for kind in registry.of_part(registry.OPERATOR):
         assert kind.scales == ("specReplicasPath" in files[kind.plural])
+
+
+def test_a_kind_without_a_crd_upstream_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "module_dir", lambda pin: tmp_path)
+    with pytest.raises(TrainyardError, match=r"the module of \S+ has no CRD file \S+\.yaml"):
+        parts.crd_files()
 
 
 def test_no_kind_is_named_in_more_files_than_it_must_be() -> None:
