@@ -12,15 +12,15 @@ HEAD = """\
 # Components
 
 After this page you can name every part of the release, its version, its images and its far-reaching permissions.
-`bin/trainyard versions sync` writes it out of the components' entries. Values: [values](values.md); moves between
-versions: [upgrades](upgrades.md); how to add one: [add a component](contributing/add-a-component.md).
+`bin/trainyard versions sync` generates this page from the components' entries. See also [values](values.md),
+[upgrades](upgrades.md) and how to [add a component](contributing/add-a-component.md).
 """
 
 
 def render() -> str:
     """The whole page as text, the same for the same entries and pins."""
     versions = installs(ROOT, load().raw)
-    lines = [HEAD, "| component | version | by default | what |", "|---|---|---|---|"]
+    lines = [HEAD, "| component | version | by default | description |", "|---|---|---|---|"]
     for one in components.dependencies():
         default = "off" if one.optional else "on"
         lines.append(f"| [`{one.name}`](values.md#{one.name}) | {versions[one.name]} | {default} | {one.about} |")
@@ -33,24 +33,24 @@ def _section(one: Component) -> Iterator[str]:
     images = [load().raw["images"][name]["ref"] for name in one.images]
     if images:
         yield "Images: " + ", ".join(f"`{ref}`" for ref in images) + "."
-    for who, rules in (("Everyone of a team may look at", one.viewers), ("Members may change", one.members)):
+    for who, rules in (("Everyone in a team may view", one.viewers), ("Members may change", one.members)):
         for rule in rules:
             things = ", ".join(f"`{name}.{rule['apiGroups'][0]}`" for name in rule["resources"])
             yield f"\n{who} {things} ({', '.join(rule['verbs'])})."
     if one.network:
-        yield f"\nPods of teams reach it at port {one.network['port']}."
+        yield f"\nPods of teams can reach it at port {one.network['port']}."
     if one.metrics:
         ports = ", ".join(f"`{endpoint['name']}` at port {endpoint['port']}" for endpoint in one.metrics)
-        yield f"\nWith `monitoring` on, Prometheus asks {ports}."
+        yield f"\nWith `monitoring` on, Prometheus scrapes {ports}."
     if one.crds:
-        yield "\nAn upgrade moves its CRDs: " + ", ".join(f"`{name}`" for name in one.crds.names) + "."
+        yield "\nAn upgrade includes its CRDs: " + ", ".join(f"`{name}`" for name in one.crds.names) + "."
     if one.permissions:
         yield "\n| holder | far-reaching permissions | why |\n|---|---|---|"
         for entry in one.permissions:
             yield f"| {entry['role']} | {', '.join(entry['grants'])} | {entry['reason']} |"
     if one.unrestricted:
-        yield "\n| pod that Pod Security's `restricted` would refuse | for | why |\n|---|---|---|"
+        yield "\n| pod that Pod Security's `restricted` would reject | because of | why |\n|---|---|---|"
         for entry in one.unrestricted:
             yield f"| {entry['pod']} | {', '.join(entry['violations'])} | {entry['reason']} |"
     if not (one.images or one.permissions or one.unrestricted):
-        yield "Its images and permissions are upstream's; packaging takes its right to read Secrets."
+        yield "Its images and permissions are upstream's, except that packaging removes its permission to read Secrets."
