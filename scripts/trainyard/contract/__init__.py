@@ -1,4 +1,4 @@
-"""The platform contract as Python: what a site's teams, queues, pools, classes, buckets, images and rules are.
+"""The platform contract as Python: the teams, queues, pools, classes, buckets, images and rules of a site.
 
 from trainyard import contract
 
@@ -6,8 +6,8 @@ found = contract.load(Path("values.yaml"))   # values, the rendered chart, or it
 found = contract.live(access.connect())      # ConfigMap trainyard-contract of the cluster
 found = contract.find(file, kube)            # file, else $TRAINYARD_CONTRACT, else live, else defaults
 
-found.team("vision").queues                  # UsageError with the teams there are, for an unknown one
-found.source                                 # where it comes from, for people
+found.team("vision").queues                  # an unknown team raises UsageError, which lists the teams
+found.source                                 # human-readable source of the contract
 """
 
 from trainyard.contract.find import CONFIG_MAP, VARIABLE, WHEELS, defaults, find, live, load, of_objects, system

@@ -1,4 +1,4 @@
-"""Where the contract is found: a file, the cluster, or the chart's own defaults."""
+"""Loading of the contract from a file, the cluster or the chart's own defaults."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
-WHEELS = "wheels"  # of the ConfigMap: names of the files that runs find in the store
+WHEELS = "wheels"  # key of the ConfigMap: names of the wheels in the store that runs may install
 HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 Raw = dict[str, Any]
 
 
 def find(file: str | Path | None = None, kube: Kube | None = None) -> Contract:
-    """The contract to go by: `file`, else $TRAINYARD_CONTRACT, else that of the cluster, else the chart's defaults.
+    """The contract to use: from `file`, else $TRAINYARD_CONTRACT, else the cluster, else the chart's defaults.
 
-    A cluster that can't be asked does not matter here: `source` of the answer says what was taken.
+    If the cluster can't be queried, the defaults are used: `source` of the result tells which it was.
     """
     named = file or os.environ.get(VARIABLE)
     if named:
@@ -63,12 +63,12 @@ def load(file: Path) -> Contract:
 
 
 def system(env: Mapping[str, str] = os.environ) -> str:
-    """The release's namespace: $TRAINYARD_SYSTEM, else the usual one."""
+    """Namespace of the release: $TRAINYARD_SYSTEM, else the default."""
     return env.get("TRAINYARD_SYSTEM") or SYSTEM
 
 
 def live(kube: Kube) -> Contract:
-    """The contract that the cluster's chart published. Raises TrainyardError where it can't be read."""
+    """The contract that the chart published in the cluster. Raises TrainyardError if it can't be read."""
     namespace = system()
     found = kube.find(kube.path("v1", "configmaps", CONFIG_MAP, namespace=namespace))
     if found is None:
@@ -89,7 +89,7 @@ def of_objects(objects: Iterable[Raw]) -> Contract:
 
 
 def defaults() -> Contract:
-    """What the chart's values say: usual queue, classes, buckets; no team, and GPUs of which nothing is known."""
+    """The contract of the chart's own values: default queue, classes and buckets; no team, and GPUs of unknown type."""
     found = read.contract(render.defaults(), ASSUMED)
     return replace(found, pools=tuple(replace(pool, cuda=False) for pool in found.pools))
 
@@ -114,5 +114,5 @@ def _published(config_map: Raw, where: str) -> Raw:
         raise UsageError(f"the ConfigMap {CONFIG_MAP} has no contract.yaml that can be read", where=where) from None
     if not isinstance(raw, dict):
         raise UsageError(f"contract.yaml of ConfigMap {CONFIG_MAP} is empty", where=where)
-    listed = str(config_map["data"].get(WHEELS, "")).split()  # `trainyard wheels` keeps it
+    listed = str(config_map["data"].get(WHEELS, "")).split()  # maintained by `trainyard wheels`
     return {**raw, "packages": {**(raw.get("packages") or {}), "wheels": listed}}

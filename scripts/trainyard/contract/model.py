@@ -1,4 +1,4 @@
-"""The contract's parts. Amounts stay as they are written (`16Gi`, `8`); `raw` has everything."""
+"""The parts of the contract. Quantities stay as written (`16Gi`, `8`); `raw` has everything."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,26 +6,26 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.names import GPU
 
-ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
-CLUSTER = "cluster"  # begins the source of a contract that a cluster published
+ASSUMED = "the chart's defaults"  # source of the contract if none was given
+CLUSTER = "cluster"  # prefix of the source of a contract that a cluster published
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A Volcano queue. `capability` empty: unlimited; else a resource that it leaves out counts as zero."""
+    """A Volcano queue. An empty `capability` is unlimited; in any other, a missing resource counts as zero."""
 
     name: str
     parent: str = "root"
     capability: dict[str, Any] = field(default_factory=dict)
     deserved: dict[str, Any] = field(default_factory=dict)
-    leaf: bool = True  # only a queue without queues below it runs jobs
+    leaf: bool = True  # only a leaf queue runs jobs
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A kind of nodes. `gpus`: on each node; `nodes`: how many there are at most; None: not said.
+    """A node pool. `gpus`: GPUs of each node; `nodes`: maximum number of nodes; None: unspecified.
 
-    `cuda`: whether its GPUs compute, so that our images for them are those with CUDA.
+    `cuda`: whether its GPUs can compute, so that its pods get our images with CUDA.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Pool:
 
     @property
     def tolerations(self) -> list[dict[str, str]]:
-        """What a pod needs to be let in."""
+        """Tolerations that a pod needs to run in this pool."""
         if not self.taint:
             return []
         value = (
@@ -52,26 +52,26 @@ class Pool:
 
 @dataclass(frozen=True)
 class Team:
-    """A team, which is a namespace of the same name. Its queues begin with its own."""
+    """A team, which is a namespace of the same name. The queue of that name is the first of `queues`."""
 
     name: str
     queues: tuple[str, ...] = ()
-    priority_classes: tuple[str, ...] = ()  # the lowest first
+    priority_classes: tuple[str, ...] = ()  # lowest first
     max_gpus: int = 0
     max_claim: str = ""
     gid: int | None = None
     quota: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
-    egress: tuple[Any, ...] = ()  # rules of its network beyond the platform's
+    egress: tuple[Any, ...] = ()  # network policy rules in addition to the platform's
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    fill: dict[str, Any] = field(default_factory=dict)  # what a manifest that leaves it open gets
-    own_fill: dict[str, Any] = field(default_factory=dict)  # what the values say of that for this team alone
-    pools: tuple[Pool, ...] = ()  # where its pods may be sent to, in the platform's order
-    stays: bool = False  # whether the values name these pools; else they are all there are
+    fill: dict[str, Any] = field(default_factory=dict)  # defaults for fields that a manifest omits
+    own_fill: dict[str, Any] = field(default_factory=dict)  # the defaults that the values set for this team alone
+    pools: tuple[Pool, ...] = ()  # node pools that its pods may use, in the platform's order
+    stays: bool = False  # whether the values restrict the team to these pools; otherwise they are all pools
 
     def check(self, queue: str = "", priority: str = "", gpus: int = 0) -> None:
-        """Raises UsageError for a queue, a priority class or a number of GPUs in one job that the team may not have."""
+        """Raises UsageError for a queue, a priority class or a number of GPUs in one job that the team may not use."""
         for what, name, own in (("queue", queue, self.queues), ("priority class", priority, self.priority_classes)):
             if name and name not in own:
                 raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"use one of {', '.join(own)}")
@@ -81,26 +81,26 @@ class Team:
 
     @property
     def fills(self) -> bool:
-        """Whether its manifests are filled in when they are sent."""
+        """Whether the platform fills in defaults when the team submits a manifest."""
         return bool(self.fill.get("enabled", True))
 
     @property
     def default_priority(self) -> str:
-        """The priority class that is filled in; empty for none."""
+        """Priority class to fill in; empty for none."""
         return str(self.fill.get("priorityClass") or "")
 
     @property
     def priority(self) -> str:
-        """The class of jobs that name none: the team's default, else the lowest but one, with one below to wait in."""
+        """Class of jobs that name none: the team's default, else its second lowest, so that one remains below it."""
         return self.default_priority or next(iter(self.priority_classes[1::-1]), "")
 
     @property
     def home(self) -> dict[str, str]:
-        """Labels of the nodes that its pods without GPUs stay on; none: wherever they fit."""
+        """Labels of the nodes to which its pods without GPUs are bound; empty if they may run anywhere."""
         return next((pool.labels for pool in self.pools if self.stays and pool.kind == "cpu"), {})
 
     def pool(self, name: str, *, gpus: bool) -> Pool:
-        """The pool of that name, or the default one for pods with or without GPUs. Raises UsageError."""
+        """The pool with that name, or the default pool for pods with or without GPUs. Raises UsageError."""
         kind = "gpu" if gpus else "cpu"
         if name:
             found = next((pool for pool in self.pools if pool.name == name), None)
@@ -119,13 +119,13 @@ class Team:
         return min(fitting, key=lambda pool: pool.spot)
 
     def gpu_pool(self, resource: str) -> Pool | None:
-        """Where pods with that GPU resource run; None when the platform has no such nodes, as far as is known."""
+        """The pool that runs pods with that GPU resource; None if the contract lists no such pool."""
         return min((pool for pool in self.pools if pool.resource == resource), key=lambda pool: pool.spot, default=None)
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket. `teams` says what a team may do there: none, read, or own (write below <team>/, read below shared/)."""
+    """A bucket. `teams` is a team's access: none, read, or own (write below <team>/, read below shared/)."""
 
     name: str
     teams: str
@@ -133,29 +133,29 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Contract:
-    """The whole of it. `parameters` and `modes` are those of the admission policies."""
+    """The whole contract. `parameters` and `modes` belong to the admission policies."""
 
     source: str
     teams: dict[str, Team]
     queues: dict[str, Queue]
     default_queue: str
-    priority_classes: tuple[str, ...]  # the lowest first
-    fill: dict[str, Any]  # what a manifest that leaves it open gets, for teams that say nothing else
+    priority_classes: tuple[str, ...]  # lowest first
+    fill: dict[str, Any]  # defaults for fields that a manifest omits, for teams without defaults of their own
     pools: tuple[Pool, ...]
     shared_class: str
     buckets: dict[str, Bucket]
-    registry: str  # of the platform's images
+    registry: str  # registry of the platform's images
     images: dict[str, str]  # name -> full reference
-    cuda_images: dict[str, str]  # those that there are with CUDA, by the same names
+    cuda_images: dict[str, str]  # the images that also exist with CUDA, by the same names
     scheduler: str
-    namespace: str  # of the release
+    namespace: str  # namespace of the release
     release: str
     parameters: dict[str, str]
     modes: dict[str, str]
     raw: dict[str, Any]
 
     def team(self, name: str) -> Team:
-        """The team of that name. UsageError, with the names there are, for another."""
+        """The team with that name. Raises UsageError, which lists the teams, for any other."""
         if name not in self.teams:
             known = ", ".join(self.teams) or "none"
             raise UsageError(f"the contract has no team {name}; its teams: {known}", where=self.source)
@@ -163,71 +163,71 @@ class Contract:
 
     @property
     def gpu_pools(self) -> tuple[Pool, ...]:
-        """Pools with GPUs, in their order."""
+        """Pools with GPUs, in the platform's order."""
         return tuple(pool for pool in self.pools if pool.kind == "gpu")
 
     @property
     def gpu_resources(self) -> tuple[str, ...]:
-        """Names of the GPU resources, that of the first GPU pool first."""
+        """Names of the GPU resources; the first GPU pool's comes first."""
         return tuple(dict.fromkeys(pool.resource for pool in self.gpu_pools if pool.resource)) or (GPU,)
 
     @property
     def gpu_resource(self) -> str:
-        """The GPU resource of jobs that say no other."""
+        """GPU resource of jobs that name none."""
         return self.gpu_resources[0]
 
     def most_gpus_per_node(self, resource: str = "") -> int | None:
-        """What the largest node holds; None where a pool with that resource does not say."""
+        """GPUs of the largest node with that resource; None if one of its pools does not specify the number."""
         counts = [pool.gpus for pool in self.gpu_pools if pool.resource == (resource or self.gpu_resource)]
         return None if not counts or None in counts else max(count for count in counts if count is not None)
 
     @property
     def tracking_uri(self) -> str:
-        """Address of the MLflow server that metrics go to; "" for none."""
+        """Address of the MLflow server that receives metrics; "" for none."""
         return str((self.raw.get("mlflow") or {}).get("trackingUri") or "")
 
     @property
     def storage_classes(self) -> tuple[str, ...]:
-        """Classes that a team's claims may have."""
+        """Storage classes that a team's claims may use."""
         return self.listed("storageClasses")
 
     def listed(self, parameter: str) -> tuple[str, ...]:
-        """A parameter of the policies that is a list."""
+        """Items of a policy parameter that is a list."""
         return tuple(part for part in self.parameters.get(parameter, "").split(",") if part)
 
     @property
     def pipelines(self) -> dict[str, Any]:
-        """How pipelines run: service account, bucket; {} where the site has none."""
+        """Settings of pipelines: service account, bucket; {} if the site has no pipelines."""
         return self.raw.get("pipelines") or {}
 
     @property
     def assumed(self) -> bool:
-        """Whether nobody gave it, so that it is only the chart's defaults."""
+        """Whether the contract is only the chart's defaults, because none was given."""
         return self.source == ASSUMED
 
     @property
     def live(self) -> bool:
-        """Whether it was read from a cluster."""
+        """Whether the contract was read from a cluster."""
         return self.source.startswith(f"{CLUSTER} ")
 
     @property
     def service_account(self) -> str:
-        """That of the pods of pipelines' steps."""
+        """Service account of the pods of pipeline steps."""
         return str(self.pipelines.get("serviceAccount", "pipeline"))
 
     @property
     def packages(self) -> dict[str, Any]:
-        """Where pip asks for what a job or a step installs."""
+        """Package index from which pip installs what a job or a step requires."""
         return self.raw.get("packages") or {}
 
     @property
     def log_bucket(self) -> str:
-        """Where logs of pods that are gone lie, each namespace's below its name; "" where the site keeps none."""
+        """Bucket for the logs of deleted pods, below their namespace's name; "" if the site keeps none."""
         return str((self.raw.get("logs") or {}).get("bucket", ""))
 
     @property
     def store(self) -> dict[str, Any]:
-        """The object store's endpoint, region and mode: as published, else as the chart would publish it."""
+        """Endpoint, region and mode of the object store: as published, else as the chart would publish them."""
         if found := self.raw.get("s3"):
             return dict(found)
         given = (self.raw.get("storage") or {}).get("s3") or {}
@@ -236,7 +236,7 @@ class Contract:
         return {**given, "endpoint": given.get("endpoint", "") if external else own}
 
     def limits(self, queue: str) -> list[Queue]:
-        """The queue and those above it, as far as the contract knows them."""
+        """The queue and its ancestors, as far as the contract lists them."""
         found: list[Queue] = []
         while queue in self.queues and self.queues[queue] not in found:
             found.append(self.queues[queue])

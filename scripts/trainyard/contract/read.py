@@ -1,4 +1,4 @@
-"""Raw values to the typed contract."""
+"""Conversion of raw values to the typed contract."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 from trainyard.errors import UsageError
 
 Raw = dict[str, Any]
-CPU, CUDA = "cpu", "cuda"  # of gpuImages; a chart of old has none, and no images with CUDA
+CPU, CUDA = "cpu", "cuda"  # values of gpuImages; an old chart has no gpuImages, and no images with CUDA
 NVIDIA = "nvidia.com/"
 
 
 def contract(raw: Raw, source: str) -> Contract:
-    """The contract of `raw`, what the chart publishes; a part of it takes the rules' parameters from the defaults.
+    """The contract of `raw`, as the chart publishes it; if `raw` has no policy parameters, the defaults apply.
 
     Raises:
         UsageError: a part is missing or of the wrong type.
@@ -61,7 +61,7 @@ def _contract(raw: Raw, source: str) -> Contract:
 
 
 def _team(raw: Raw, fill: Raw, levels: dict[str, int], pools: tuple[Pool, ...]) -> Team:
-    """A team. `fill` and `pools` are the platform's, `levels` the values of its priority classes."""
+    """The team of a raw entry. `fill` and `pools` are the platform's; `levels` maps priority classes to values."""
     members, own = raw.get("members") or {}, raw.get("pools") or ()
     return Team(
         name=raw["name"],

@@ -1,4 +1,4 @@
-"""Values of the chart that have another name now, read from the table that the chart itself refuses them by."""
+"""Renamed values of the chart, from the table that the chart itself uses to reject the old names."""
 
 import functools
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ TABLE = CHART / "files" / "renamed.yaml"
 
 @dataclass(frozen=True)
 class Rename:
-    """One value's old and new path, which differ in their last key, and the new word for each old one, if any."""
+    """Old and new path of one value, which differ in the last key, and the replacements of its old settings, if any."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
     values: dict[str, str]
 
     def value(self, old: Any) -> Any:
-        """What is to be written for an old value. Raises KeyError for one that the chart never took."""
+        """The new value for an old one. Raises KeyError for a value that the chart never accepted."""
         return self.values[str(old)] if self.values else old
 
     def parent(self, values: Any) -> dict[str, Any] | None:
-        """The block of values that has or had it; None where there is none."""
+        """The block that contains the value under either name; None if it is missing."""
         for key in self.old[:-1]:
             values = values.get(key) if isinstance(values, dict) else None
         return values if isinstance(values, dict) else None
 
     def sentence(self, old: Any) -> str:
-        """What to write instead, for people."""
+        """Human-readable sentence on what to write instead."""
         text = f"{'.'.join(self.old)} is called {'.'.join(self.new)} now"
         return f"{text}, and {old} is {self.values[str(old)]}" if str(old) in self.values else text
 
@@ -45,7 +45,7 @@ def table() -> tuple[Rename, ...]:
 
 
 def used(values: Any) -> list[tuple[Rename, Any]]:
-    """The renamed values that these still have under the old name, each with what it is."""
+    """The renamed values that are still set under the old name, each with its setting."""
     found = []
     for rename in table():
         parent = rename.parent(values)

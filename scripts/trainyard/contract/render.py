@@ -1,6 +1,6 @@
-"""Values to the contract as the chart publishes it: the chart's own templates say what defaults and parameters are.
+"""Rendering of values to the contract that the chart publishes; the chart's own templates define the defaults.
 
-Without values nothing is run: `defaults.yaml` beside this file is that rendering, and `make verify` compares it.
+Without values nothing is rendered: `defaults.yaml` in this folder is that rendering, and `make verify` compares it.
 """
 
 import functools
@@ -21,28 +21,28 @@ from trainyard.shell import CommandError, run
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 TEMPLATE = "templates/contract.yaml"
-PARTS = ("serving", "notebooks")  # whose own values are in the contract
+PARTS = ("serving", "notebooks")  # parts whose own values are in the contract
 RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 Raw = dict[str, Any]
 
 
 def defaults() -> Raw:
-    """The contract that the chart publishes when nobody gives it values; it names no team."""
+    """The contract that the chart publishes without values; it has no team."""
     found: Raw = yaml.safe_load(DEFAULTS.read_text())
     return found
 
 
 def text() -> str:
-    """What `defaults.yaml` must be: the chart's defaults, rendered now. Raises UsageError."""
+    """Expected text of `defaults.yaml`: the chart's defaults, rendered now. Raises UsageError."""
     head = "# The contract of the chart's defaults, as it publishes it. Written by `bin/trainyard chart contract`.\n"
     return head + yaml.safe_dump(of_values({}, str(CHART)), sort_keys=False, width=120)
 
 
 def of_values(values: Raw, where: str) -> Raw:
-    """The contract that the chart publishes with these values over its own.
+    """The contract that the chart publishes with these values on top of its own.
 
     Raises:
-        UsageError: Helm is not there, the chart can't be rendered with them, or they use a name of old.
+        UsageError: Helm is missing, the chart can't be rendered with them, or they use an old name.
     """
     for rename, old in renamed.used(values):
         hint = "let `trainyard values migrate FILE` rewrite your values"
@@ -53,7 +53,7 @@ def of_values(values: Raw, where: str) -> Raw:
 
 @functools.lru_cache(maxsize=16)
 def _rendered(values: str, where: str) -> str:
-    """The published text, by Helm from the one template and its helpers: a chart without its parts but their values."""
+    """Renders the published text with Helm, from a chart that has one template, its helpers, and its parts' values."""
     try:
         helm = programs.find("helm")
     except TrainyardError as error:

@@ -1,4 +1,4 @@
-"""A person's way to the cluster: kubectl's habits, raw objects, streams, and errors as one sentence."""
+"""Access to the cluster for a person: options as in kubectl, raw objects, streams, and errors in one sentence."""
 
 from trainyard.kube.access import Access, options
 from trainyard.kube.client import Kube, KubeError

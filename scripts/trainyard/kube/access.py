@@ -1,4 +1,4 @@
-"""Which cluster, which namespace and as whom: kubectl's options and kubectl's rules."""
+"""Choice of cluster, namespace and user, with kubectl's options and rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POD_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True)
 class Access:
-    """What the options said; "" means what kubectl would take."""
+    """Values of the options; "" means kubectl's default."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -32,7 +32,7 @@ class Access:
     groups: tuple[str, ...] = ()  # --as-group
 
     def connect(self) -> Kube:
-        """A client of the chosen cluster; nothing is asked of it yet. Raises TrainyardError for a bad kubeconfig."""
+        """Returns a client of the chosen cluster, sending nothing. Raises TrainyardError for an invalid kubeconfig."""
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_incluster_config
 
@@ -54,7 +54,7 @@ class Access:
         return Kube(configuration, self.namespace or found.namespace or "default", user, groups)
 
     def files(self) -> list[Path]:
-        """The kubeconfig files that exist, where kubectl looks for them. TrainyardError for one named and absent."""
+        """Existing kubeconfig files, searched as kubectl does. Raises TrainyardError if a named file is missing."""
         if self.kubeconfig:
             named = Path(self.kubeconfig).expanduser()
             if not named.is_file():
@@ -64,7 +64,7 @@ class Access:
         return [path for path in places or [HOME_CONFIG.expanduser()] if path.is_file()]
 
     def _load(self, configuration: Any, files: list[Path]) -> Access:
-        """Fills the client's configuration; returns what else the kubeconfig says: namespace, and whom to act as."""
+        """Fills the client's configuration; returns the kubeconfig's namespace and the user to impersonate."""
         import yaml
         from kubernetes.config import ConfigException
         from kubernetes.config.kube_config import _get_kube_config_loader
@@ -99,7 +99,7 @@ class Access:
         if warnings.found:
             said = warnings.found[-1]
             if "NoneType" in said:
-                # On a terminal the loader lets the program speak for itself, and then looks for its words.
+                # On a terminal the loader doesn't capture the program's stderr, and then fails on it.
                 said = "its program ended with the error above"
             raise TrainyardError(f"the log-in of the kubeconfig failed: {said}", where=where, hint="log in again")
         return found
@@ -113,14 +113,14 @@ def _proxy(host: str, chosen: str) -> str | None:
 
 
 class _LogCapture(logging.Handler):
-    """Catches what the kubeconfig loader only logs: a log-in program that failed."""
+    """Collects what the kubeconfig loader only logs, such as a failed log-in program."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps one message."""
+        """Keeps one log message."""
         self.found.append(" ".join(record.getMessage().split()))
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""Who the cluster takes its caller for, and what is made with that name on it."""
+"""The caller's identity in the cluster, and its annotation on the objects that the caller creates."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from trainyard.names import SUBMITTER
 
 
 def name(kube: Kube) -> str:
-    """The name that the cluster knows its caller by; empty where it doesn't say."""
+    """Name under which the cluster authenticates the caller; empty if the cluster doesn't tell."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
         answer = kube.create(review)
@@ -17,6 +17,6 @@ def name(kube: Kube) -> str:
 
 
 def sign(kube: Kube, obj: dict[str, Any]) -> None:
-    """Writes on an object who makes it. It is a note for people and series."""
+    """Annotates an object with its creator, for people and metrics."""
     if who := name(kube):
         obj["metadata"].setdefault("annotations", {})[SUBMITTER] = who

@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 
 class KubeError(TrainyardError):
-    """The cluster refused or did not answer; `status` is HTTP's number, 0 when it could not be reached."""
+    """The cluster refused or did not answer; `status` is the HTTP status, 0 if the cluster could not be reached."""
 
     def __init__(self, what: str, *, status: int = 0, reason: str = "", where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)
@@ -29,7 +29,7 @@ class KubeError(TrainyardError):
 
 
 class Kube:
-    """One cluster as one person. May be used by several threads."""
+    """Client of one cluster for one user; safe for use by several threads."""
 
     def __init__(
         self, configuration: Any, namespace: str = "default", user: str = "", groups: Sequence[str] = ()
@@ -43,13 +43,13 @@ class Kube:
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def path(self, version: str, resource: str, name: str = "", *, namespace: str | None = None, sub: str = "") -> str:
-        """Where objects live: `path("v1", "pods")`. `namespace=""` means objects outside namespaces."""
+        """API path of objects: `path("v1", "pods")`. `namespace=""` means objects without a namespace."""
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         place = self.namespace if namespace is None else namespace
         return "/".join(filter(None, [root, f"namespaces/{place}" if place else "", resource, name, sub]))
 
     def path_of(self, obj: Object) -> str:
-        """Where objects of this object's kind live: its own namespace, else the chosen one."""
+        """API path of objects of this object's kind, in its own namespace, else the chosen one."""
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         if kind not in self._kinds.get(version, {}):
             root = f"/apis/{version}" if "/" in version else f"/api/{version}"
@@ -66,11 +66,11 @@ class Kube:
         return self.path(version, resource, namespace=place if namespaced else "")
 
     def get(self, path: str, **query: str) -> Object:
-        """One object or list. Raises KubeError."""
+        """Gets one object or list. Raises KubeError."""
         return self._json("GET", path, query=query)
 
     def find(self, path: str, **query: str) -> Object | None:
-        """The same, or None when it isn't there."""
+        """Gets one object or list, or None if it does not exist."""
         try:
             return self.get(path, **query)
         except KubeError as error:
@@ -79,7 +79,7 @@ class Kube:
             raise
 
     def list(self, path: str, **query: str) -> list[Object]:
-        """All objects at `path`, fetched in pages; `labelSelector` and `fieldSelector` as the API names them."""
+        """Lists all objects at `path`, in pages; `labelSelector` and `fieldSelector` are as in the API."""
         found: list[Object] = []
         page: dict[str, str] = {}
         while True:
@@ -90,21 +90,21 @@ class Kube:
                 return found
 
     def create(self, obj: Object, *, dry_run: bool = False) -> Object:
-        """POST; with `dry_run` admission is asked and nothing is stored."""
+        """Creates an object; with `dry_run` admission runs, but nothing is stored."""
         query = {"fieldManager": MANAGER, **({"dryRun": "All"} if dry_run else {})}
         return self._json("POST", self.path_of(obj), obj, query=query)
 
     def apply(self, obj: Object) -> Object:
-        """Server-side apply."""
+        """Applies an object server-side."""
         path = f"{self.path_of(obj)}/{obj['metadata']['name']}"
         return self._json("PATCH", path, obj, content=APPLY, query={"fieldManager": MANAGER, "force": "true"})
 
     def patch(self, path: str, change: Any, *, content: str = MERGE) -> Object:
-        """A merge patch, unless `content` says otherwise."""
+        """Patches an object; `content` is the type of patch."""
         return self._json("PATCH", path, change, content=content, query={"fieldManager": MANAGER})
 
     def delete(self, path: str, *, propagation: str = "Background", grace_s: int | None = None) -> bool:
-        """Whether there was something to delete; the rest goes on in the background."""
+        """Deletes an object and returns whether it existed; the deletion continues in the background."""
         body: Object = {"propagationPolicy": propagation}
         if grace_s is not None:
             body["gracePeriodSeconds"] = grace_s
@@ -117,9 +117,9 @@ class Kube:
         return True
 
     def watch(self, path: str, **query: str) -> Iterator[tuple[str, Object]]:
-        """(ADDED | MODIFIED | DELETED, object): those that are there first, then every change, without an end.
+        """Yields (ADDED | MODIFIED | DELETED, object): first the existing objects, then every change, without an end.
 
-        A watch that the server ends or that breaks is taken up again; KubeError when the server stays away.
+        Resumes a watch that ends or breaks. Raises KubeError if the server stays unavailable.
         """
         version, failures = "", 0
         while True:
@@ -131,7 +131,7 @@ class Kube:
                     event = json.loads(line)
                     failures = 0
                     if event["type"] == "ERROR":
-                        version = ""  # what we knew is too old: all comes again
+                        version = ""  # our version is too old: list everything again
                         break
                     version = event["object"]["metadata"].get("resourceVersion", version)
                     if event["type"] != "BOOKMARK":
@@ -146,7 +146,7 @@ class Kube:
     def logs(
         self, pod: str, container: str = "", *, follow: bool = False, tail: int | None = None, since: str = ""
     ) -> Iterator[bytes]:
-        """Lines of a container's log, without their line ends. `since` is an RFC 3339 time."""
+        """Yields the lines of a container's log, without line ends. `since` is an RFC 3339 time."""
         query = {"follow": "true"} if follow else {}
         if container:
             query["container"] = container
@@ -166,10 +166,10 @@ class Kube:
         stdout: IO[bytes] | None = None,
         timeout_s: float | None = None,
     ) -> Done:
-        """Runs a program in a container until it ends: all of `stdin` goes to it, its output to `stdout`, byte by byte.
+        """Runs a program in a container until it ends, with all of `stdin`; writes its output to `stdout`, as bytes.
 
-        Without `stdout` the output is in the answer. `timeout_s` bounds the silence, not the whole.
-        A program that fails is an answer with its code; KubeError when it could not be started or the stream broke.
+        Without `stdout`, the result holds the output. `timeout_s` limits the silence, not the total time.
+        A failed program is a result with its exit code; KubeError if it could not be started or the stream broke.
         """
         query = [("command", word) for word in command]
         query += [("stdin", "true")] if stdin else []
@@ -183,7 +183,7 @@ class Kube:
             raise KubeError(str(error), status=status, where=f"pod {self.namespace}/{pod}") from None
 
     def lines(self, path: str, read_s: float | None, **query: str) -> Iterator[bytes]:
-        """The lines of a streamed answer; ends when the server ends it. KubeError when the connection breaks."""
+        """Yields the lines of a streamed response until the server ends it. KubeError if the connection breaks."""
         with self._reached(path):
             answer = self._pool.request(
                 "GET",
@@ -238,14 +238,14 @@ class Kube:
         return found
 
     def stream_headers(self) -> urllib3.HTTPHeaderDict:
-        """Of a stream to a pod: nodes' own servers, which answer in the end, refuse Accept since Kubernetes 1.36."""
+        """Headers of a stream to a pod, without Accept: the kubelet refuses it since Kubernetes 1.36."""
         headers = self._headers()
         del headers["Accept"]
         return headers
 
     def _headers(self) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
-        for setting in self.configuration.auth_settings().values():  # asks for a fresh token where one expires
+        for setting in self.configuration.auth_settings().values():  # refreshes an expiring token
             if setting["in"] == "header" and setting["value"]:
                 headers[setting["key"]] = setting["value"]
         if self.user:

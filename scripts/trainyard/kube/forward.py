@@ -1,6 +1,6 @@
-"""A port of a pod on this machine: each connection to it is one WebSocket to the API server, as `kubectl` has it.
+"""Forwarding of a local port to a pod: each connection is one WebSocket to the API server, as in `kubectl`.
 
-Speaks v4.channel.k8s.io: of each port two channels, its data and its errors, each of which begins with the port.
+Uses v4.channel.k8s.io: each port has two channels, data and errors, and each channel begins with the port number.
 """
 
 import select
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 
 class Forward(socketserver.ThreadingTCPServer):
-    """Listens on this machine alone; `port` 0 takes a free one."""
+    """Server on 127.0.0.1 that forwards to the pod; `port` 0 chooses a free port."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -36,17 +36,17 @@ class Forward(socketserver.ThreadingTCPServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Local port of the server."""
         return int(self.server_address[1])
 
     def trouble(self, text: str) -> None:
-        """Says once what broke a connection."""
+        """Reports each cause of a broken connection once."""
         if text not in self._said:
             self._said.add(text)
             self.say(text)
 
     def connect(self) -> websocket.WebSocket:
-        """A way to the pod's port. Raises StreamError."""
+        """Opens a stream to the pod's port. Raises StreamError."""
         path = self.kube.path("v1", "pods", self.pod, sub="portforward") + f"?ports={self.pod_port}"
         return opened(self.kube.host, path, self.kube.stream_headers(), self.kube.configuration, PROTOCOL)
 
@@ -55,7 +55,7 @@ class _Connection(socketserver.BaseRequestHandler):
     server: Forward
 
     def handle(self) -> None:
-        """One connection of this machine, until either side ends it."""
+        """Forwards one local connection until either side closes it."""
         try:
             way = self.server.connect()
         except StreamError as error:
@@ -74,7 +74,7 @@ class _Connection(socketserver.BaseRequestHandler):
             return
         skipped, errors = {DATA: PORT_BYTES, ERROR: PORT_BYTES}, b""
         while True:
-            # What TLS has read already is not seen by select.
+            # select does not see bytes that TLS has already read.
             held = isinstance(raw, ssl.SSLSocket) and raw.pending() > 0
             ready = [raw] if held else select.select([raw, here], [], [], PING_S)[0]
             if not ready:

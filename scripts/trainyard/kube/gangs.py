@@ -1,4 +1,4 @@
-"""Gangs of a team's namespace, as Volcano's PodGroups tell: which wait, in which order, and why."""
+"""Gangs of a team's namespace, from Volcano's PodGroups: which of them wait, in which order, and why."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,13 +8,13 @@ from trainyard.names import GANG
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1"
 WAITING = ("Pending", "Inqueue", "")
-TO_COME = ("Pending", "")  # phases of pods that have no place
+TO_COME = ("Pending", "")  # phases of pods that are not scheduled
 
 Object = dict[str, Any]
 
 
 def listed(kube: Kube, version: str, resource: str, **query: str) -> list[Object]:
-    """Objects of the namespace: none where one may not see them, or the site has no such kind."""
+    """Objects of the namespace; empty if the user may not list them, or the site lacks the kind."""
     try:
         return kube.list(kube.path(version, resource), **query)
     except KubeError as error:
@@ -24,7 +24,7 @@ def listed(kube: Kube, version: str, resource: str, **query: str) -> list[Object
 
 
 def priorities(kube: Kube) -> dict[str, int]:
-    """Priority classes with their values; none where one may not see them."""
+    """Values of the priority classes, by name; empty if the user may not list them."""
     try:
         found = kube.list(kube.path("scheduling.k8s.io/v1", "priorityclasses", namespace=""))
     except KubeError:
@@ -33,14 +33,14 @@ def priorities(kube: Kube) -> dict[str, int]:
 
 
 def waits(group: Object) -> bool:
-    """Whether it has no place."""
+    """Whether the gang is not scheduled."""
     return phase(group) in WAITING
 
 
 def waiting(groups: Iterable[Object], pods: Iterable[Object]) -> list[Object]:
-    """Those that wait for their pods' sake: Volcano leaves a gang as it was when its pods have gone, and a run's gang
+    """The waiting gangs, except those whose pods are gone: Volcano doesn't update their phase, and a run's gang stays
     until the run is deleted."""
-    coming: dict[str, bool] = {}  # by gang: whether one of its pods has no place yet
+    coming: dict[str, bool] = {}  # by gang: whether one of its pods is not scheduled yet
     for pod in pods:
         coming[group_of(pod)] = coming.get(group_of(pod), False) or phase(pod) in TO_COME
 
@@ -51,31 +51,31 @@ def waiting(groups: Iterable[Object], pods: Iterable[Object]) -> list[Object]:
 
 
 def line(groups: Iterable[Object], queue: str, values: Mapping[str, int]) -> list[str]:
-    """Names of gangs in the order in which they are looked at; `values` are those of priority classes."""
+    """Names of the queue's gangs in scheduling order; `values` are the values of priority classes."""
     own = [group for group in groups if queue_of(group) == queue]
     own.sort(key=lambda group: (-priority(group, values), group["metadata"]["creationTimestamp"]))
     return [group["metadata"]["name"] for group in own]
 
 
 def position(groups: Iterable[Object], group: Object, values: Mapping[str, int]) -> tuple[int, int]:
-    """A gang's place among those that wait in its queue, from 1, and how many these are; 0 for one that doesn't."""
+    """A gang's position among the waiting gangs of its queue, from 1, and their number; 0 if the gang doesn't wait."""
     names = line(groups, queue_of(group), values)
     name = group["metadata"]["name"]
     return (names.index(name) + 1 if name in names else 0), len(names)
 
 
 def queue_of(group: Object) -> str:
-    """The queue it waits in."""
+    """Name of the gang's queue."""
     return str((group.get("spec") or {}).get("queue", "default"))
 
 
 def priority(group: Object, values: Mapping[str, int]) -> int:
-    """The value of its priority class."""
+    """Value of the gang's priority class."""
     return values.get((group.get("spec") or {}).get("priorityClassName", ""), 0)
 
 
 def owner(group: Object) -> Object:
-    """What it was made for; {} where nothing says so."""
+    """The gang's owner reference; {} if it has none."""
     return next(iter(group["metadata"].get("ownerReferences") or []), {})
 
 
@@ -85,7 +85,7 @@ def group_of(pod: Object) -> str:
 
 
 def reason(group: Object) -> str:
-    """The scheduler's last word on why it waits."""
+    """The scheduler's latest message on why the gang waits."""
     for condition in reversed((group.get("status") or {}).get("conditions") or []):
         if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
             return " ".join(str(condition.get("message", "")).split()).rsplit("Origin reason is ", 1)[-1]
@@ -93,5 +93,5 @@ def reason(group: Object) -> str:
 
 
 def phase(obj: Object) -> str:
-    """Of a gang or of a pod."""
+    """Phase of a gang or pod."""
     return str((obj.get("status") or {}).get("phase") or "")

@@ -1,4 +1,4 @@
-"""kubectl on one cluster."""
+"""Wrapper of kubectl for one cluster."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from trainyard.shell import run
 
 
 class Kubectl:
-    """Runs the pinned kubectl with one kubeconfig, or the user's own; results as text or as objects."""
+    """Runs the pinned kubectl with one kubeconfig, or the user's own; returns text or objects."""
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
         self.kubeconfig = kubeconfig
@@ -31,12 +31,12 @@ class Kubectl:
         return run(self.argv(*args), check=check, timeout=timeout, input=input)
 
     def get(self, *args: str) -> list[dict[str, Any]]:
-        """`kubectl get … -o json` as a list of objects, also where one object is named."""
+        """`kubectl get … -o json` as a list of objects, even if a single object is named."""
         answer = json.loads(self("get", *args, "-o", "json").stdout)
         return answer["items"] if answer["kind"].endswith("List") else [answer]
 
     def find(self, *args: str) -> dict[str, Any] | None:
-        """One named object, or None when it isn't there."""
+        """One named object, or None if it does not exist."""
         answer = self("get", *args, "-o", "json", "--ignore-not-found")
         return json.loads(answer.stdout) if answer.stdout.strip() else None
 
@@ -47,7 +47,7 @@ class Kubectl:
 
     @contextmanager
     def forward(self, target: str, port: int, namespace: str) -> Iterator[int]:
-        """Yields a port of 127.0.0.1 that leads to one of `target` (`pod/x`, `service/x`) as long as the block runs."""
+        """Yields a port of 127.0.0.1 that is forwarded to `target` (`pod/x`, `service/x`) while the block runs."""
         argv = self.argv("port-forward", "-n", namespace, target, f":{port}")
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:

@@ -1,6 +1,6 @@
-"""A program's three streams in a pod, over one WebSocket: binary, both ways at once, in one thread.
+"""The standard streams of a program in a pod, over one WebSocket: binary, in both directions at once, in one thread.
 
-Speaks v5.channel.k8s.io, which can end standard input; the API server offers it since Kubernetes 1.30.
+Uses v5.channel.k8s.io, which can close standard input; the API server supports it since Kubernetes 1.30.
 """
 
 import io
@@ -16,14 +16,14 @@ import websocket
 
 PROTOCOL = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, STATUS, CLOSE = 0, 1, 2, 3, 255
-CHUNK = 32 * 1024  # the API server takes frames of any size, the kubelet copies in pieces of this one
+CHUNK = 32 * 1024  # the API server accepts frames of any size; the kubelet copies in pieces of this size
 CONNECT_S, PING_S = 15.0, 20.0
 ERRORS = 64 * 1024  # how much of the end of standard error is kept
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a program ended. `stdout` is empty where the caller gave a file for it."""
+    """Result of a program. `stdout` is empty if the caller passed a file for it."""
 
     code: int
     stdout: bytes
@@ -31,7 +31,7 @@ class Done:
 
 
 class StreamError(ConnectionError):
-    """The stream could not be opened, or broke; `status` is HTTP's number, 0 after it was open."""
+    """The stream could not be opened, or broke; `status` is the HTTP status, 0 once the stream was open."""
 
     def __init__(self, what: str, status: int = 0) -> None:
         super().__init__(what)
@@ -46,7 +46,7 @@ class Exec:
         self._socket: websocket.WebSocket
 
     def run(self, stdin: IO[bytes] | None, stdout: IO[bytes] | None, timeout_s: float | None) -> Done:
-        """Until the program ends. Raises StreamError."""
+        """Runs the program until it ends. Raises StreamError."""
         kept = io.BytesIO()
         errors = bytearray()
         self._connect()
@@ -66,7 +66,7 @@ class Exec:
     def _pump(
         self, stdin: IO[bytes] | None, stdout: IO[bytes], kept: io.BytesIO, errors: bytearray, timeout_s: float | None
     ) -> Done:
-        """Reads whenever something is there and writes whenever there is room, so that neither side waits for both."""
+        """Reads when data is available and writes when there is room, so that the two sides never block each other."""
         raw = self._socket.sock
         if raw is None:
             raise StreamError("the connection to the pod was closed before the program ended")
@@ -101,7 +101,7 @@ class Exec:
                 waiting = bytes(waiting) + _frame(b"", websocket.ABNF.OPCODE_PING)
 
     def _frame(self) -> tuple[int, bytes] | None:
-        """The next whole frame, or None as long as it isn't there; what came of it is kept."""
+        """The next whole frame, or None while it is incomplete; the part received so far is kept."""
         try:
             frame = self._socket.recv_frame()
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -110,7 +110,7 @@ class Exec:
 
 
 def opened(host: str, path: str, headers: Mapping[str, str], configuration: Any, protocol: str) -> websocket.WebSocket:
-    """A WebSocket of the API server that speaks `protocol`. Raises StreamError."""
+    """Opens a WebSocket to the API server with the subprotocol `protocol`. Raises StreamError."""
     url = urlparse(host)
     secure = url.scheme == "https"
     made = websocket.WebSocket(sslopt=_tls(configuration) if secure else {}, skip_utf8_validation=True)
@@ -138,7 +138,7 @@ def _frame(data: bytes, opcode: int = websocket.ABNF.OPCODE_BINARY) -> bytes:
 
 
 def _keep(channel: int, payload: bytes, stdout: IO[bytes], errors: bytearray) -> None:
-    """What the program has written; of its errors the end."""
+    """Writes the program's output to `stdout`, and keeps the end of its errors."""
     if channel == STDOUT:
         stdout.write(payload)
     elif channel == STDERR:
@@ -147,7 +147,7 @@ def _keep(channel: int, payload: bytes, stdout: IO[bytes], errors: bytearray) ->
 
 
 def _sent(raw: Any, waiting: bytes | memoryview) -> int:
-    """How many bytes there was room for."""
+    """Sends as many bytes as the socket accepts, and returns their number."""
     try:
         return int(raw.send(waiting))
     except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -155,7 +155,7 @@ def _sent(raw: Any, waiting: bytes | memoryview) -> int:
 
 
 def _done(status: bytes, stdout: bytes, stderr: str) -> Done:
-    """The last message of the stream says how the program ended. Raises StreamError when it could not be run."""
+    """Result of the program, from the stream's last message. Raises StreamError if the program could not be started."""
     try:
         answer = json.loads(status)
     except ValueError:
@@ -181,7 +181,7 @@ def _pairs(headers: Any) -> Iterable[tuple[str, str]]:
 
 
 def _proxy(chosen: str | None) -> dict[str, Any]:
-    """The same way as other requests go, whatever the environment says."""
+    """Proxy options that match those of other requests, regardless of the environment."""
     if not chosen:
         return {"http_no_proxy": ["*"]}
     url = urlparse(chosen)

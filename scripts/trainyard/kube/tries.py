@@ -1,4 +1,4 @@
-"""How often a request to the API server is tried, and why one did not get through."""
+"""Retries of requests to the API server, and readable causes of failed ones."""
 
 import re
 
@@ -6,7 +6,7 @@ import urllib3
 
 
 def retries(again: bool) -> urllib3.Retry:
-    """A request that never left is always tried again, one that may have been done only when it changes nothing."""
+    """Retries of a request: always if it was never sent; if it may have been processed, only with `again`."""
     return urllib3.Retry(
         total=3 if again else 2,
         connect=2,
@@ -21,6 +21,6 @@ def retries(again: bool) -> urllib3.Retry:
 
 
 def cause(error: object) -> str:
-    """The innermost reason, without the library's names of objects."""
+    """The innermost reason of an error, without the library's object names."""
     text = str(error).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
     return re.sub(r"^Failed to establish a new connection: (\[Errno -?\d+\] )?", "", text)
