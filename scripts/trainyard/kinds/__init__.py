@@ -1,6 +1,6 @@
-"""Training jobs: a short spec becomes a manifest that every rule of the platform admits.
+"""Training jobs: converts a short spec to a manifest that complies with every rule of the platform.
 
-Standard library only, but for `check`, `images` and `fit`: the same modules run inside the steps of pipelines.
+Standard library only, except `check`, `images` and `fit`: the same modules run inside the steps of pipelines.
 """
 
 from trainyard.kinds.manifests import manifest

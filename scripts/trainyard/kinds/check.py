@@ -1,4 +1,4 @@
-"""Reads and checks trainyard.yaml: its schema, with the line of each error."""
+"""Validation of trainyard.yaml against its schema, with the line of each error."""
 
 import json
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ WORDS |= {"boolean": "true or false"}
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema of a job's settings; its frameworks are those of the registry."""
+    """The schema of a job's settings, with the frameworks of the registry."""
     found: dict[str, Any] = json.loads(SCHEMA.read_text())
     found["properties"]["framework"]["enum"] = list(registry.FRAMEWORKS)
     ranks = ", ".join(kind.framework for kind in registry.KINDS if kind.per_gpu)
@@ -29,7 +29,7 @@ def schema() -> dict[str, Any]:
 
 
 def settings(text: str, file: str) -> dict[str, Any]:
-    """The settings that a file holds, well-formed. Raises UsageError, which names the line of the first error."""
+    """Well-formed settings of a file. Raises UsageError, which names the line of the first error."""
     found = documents(text, file)
     if not found:
         return {}
@@ -40,7 +40,7 @@ def settings(text: str, file: str) -> dict[str, Any]:
 
 
 def values(given: dict[str, Any], source: str) -> None:
-    """The same for settings that come from no file. Raises UsageError."""
+    """Validates settings that come from no file. Raises UsageError."""
     validation_errors(Document(given, {}), source)
 
 
@@ -51,7 +51,7 @@ def validation_errors(document: Document, file: str) -> None:
 
 
 def found(document: Document) -> list[tuple[Place, str, str]]:
-    """Every error of one document, as (path, what, hint), in the order of lines."""
+    """All errors of a document, as (path, what, hint), in order of line."""
     if not isinstance(document.data, dict):
         return [((), "settings must be a map of `key: value`", HINT)]
     from jsonschema import Draft202012Validator
@@ -81,7 +81,7 @@ def _what(error: Any, path: list[str | int]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: as JSON, cut where it is long."""
+    """A value as JSON for a message, truncated if long."""
     text = json.dumps(value, default=str)
     return text if len(text) < 60 else f"{text[:57]}…"
 
@@ -110,7 +110,7 @@ def types(wanted: str | list[str]) -> str:
 
 
 def near(name: str, fields: Iterable[str], otherwise: str) -> str:
-    """The hint for a name that is none of the fields."""
+    """The hint for an unknown name: the closest field, else `otherwise`."""
     import difflib
 
     close = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)

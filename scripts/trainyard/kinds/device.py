@@ -1,8 +1,8 @@
-"""Says on which device a command computes, then becomes the command; travels into its pod as text.
+"""Prints on which device a command computes, then becomes the command; passed to its pod as text.
 
-`python3 -c TEXT MODULE WORDS...`: MODULE is the framework to ask first, WORDS the command. Nothing of the framework is
-imported: its files say what it was built for, and the driver is asked for GPUs. Where TRAINYARD_EXIT names a
-file, it stays the parent of the command and leaves the exit code there.
+`python3 -c TEXT MODULE WORDS...`: MODULE is the framework to check first, WORDS the command. The framework isn't
+imported: its files tell what it was built for, and the driver lists the GPUs. If TRAINYARD_EXIT names a
+file, this program stays the parent of the command and writes the exit code there.
 """
 
 import ctypes
@@ -13,13 +13,13 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
 
-# By framework, `build` of its kind in registry.py: `pods.device` writes them here.
+# By framework, `build` of its kind in registry.py; `pods.device` fills this in.
 BUILDS: "dict[str, tuple[str, str, str]]" = {}
 HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def build(first: str) -> "tuple[str, str, str] | None":
-    """(framework, its version, CUDA's or ""): of the framework asked for, else of the first there is; None for none."""
+    """(framework, version, CUDA version or "") of `first` if installed, else of another framework; None without any."""
     for name in sorted(BUILDS, key=lambda one: one != first):
         file, number, cuda = BUILDS[name]
         spec = PathFinder.find_spec(name)
@@ -33,7 +33,7 @@ def build(first: str) -> "tuple[str, str, str] | None":
 
 
 def gpus() -> list[str]:
-    """Names of the GPUs that the driver shows; none without a driver."""
+    """Names of the GPUs that the driver reports; empty without a driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -50,7 +50,7 @@ def gpus() -> list[str]:
 
 
 def sentence(first: str) -> str:
-    """What is said."""
+    """The line to print."""
     granted = os.environ.get("NVIDIA_VISIBLE_DEVICES", "")
     held = 0 if granted in ("", "void", "none") else len(granted.split(","))
     shown, made = gpus(), build(first)
@@ -69,13 +69,13 @@ def sentence(first: str) -> str:
 
 
 def found(pattern: str, text: str) -> str:
-    """The group of a pattern; "" where it isn't there."""
+    """The first group of a pattern's match; "" without a match."""
     match = re.search(pattern, text) if pattern else None
     return match.group(1) if match else ""
 
 
 def read(path: str) -> str:
-    """A file's text; "" for one that isn't there."""
+    """Text of a file; "" if the file can't be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(100000)
@@ -84,7 +84,7 @@ def read(path: str) -> str:
 
 
 def installed(*packages: str) -> str:
-    """The version of the first of these packages that is there, or ""."""
+    """Version of the first of these packages that is installed, or ""."""
     for package in packages:
         try:
             return version(package)
@@ -94,7 +94,7 @@ def installed(*packages: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Speaks once for a job that MPI starts; ends with the command's end, or where there is no such command."""
+    """Prints the line, once per MPI job, and runs the command; returns only if the command has ended or is missing."""
     first, told = os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0", os.environ.get("TRAINYARD_EXIT", "")
     if first:
         try:
@@ -105,7 +105,7 @@ def main(argv: list[str]) -> int:
 
 
 def become(words: list[str]) -> int:
-    """The command in this process; 127 where there is none."""
+    """Replaces this process with the command; returns 127 if the command is missing."""
     try:
         os.execvp(words[0], words)
     except OSError as error:
@@ -114,9 +114,9 @@ def become(words: list[str]) -> int:
 
 
 def attended(words: list[str], file: str) -> int:
-    """The command as a child, with every signal handed on; its exit code, or minus its signal, is left in `file`.
+    """Runs the command as a child, forwards every signal, and writes its exit code, or minus its signal, to `file`.
 
-    The file is empty while the command runs, and stays so when both are killed.
+    The file is empty while the command runs, and remains so when both are killed.
     """
     write(file, "")
     signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)
@@ -137,7 +137,7 @@ def attended(words: list[str], file: str) -> int:
 
 
 def write(file: str, text: str) -> None:
-    """Best effort: a full disk costs the command nothing."""
+    """Writes a file if possible: a full disk doesn't fail the command."""
     try:
         with open(file, "w", encoding="ascii") as out:
             out.write(text)

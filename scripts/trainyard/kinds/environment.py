@@ -1,4 +1,4 @@
-"""What a pod learns from Secrets of its namespace: the way to the store, and to the site's MLflow server."""
+"""Environment of a pod from Secrets of its namespace: access to the store and to the site's MLflow server."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ EXPERIMENT = "trainyard.io/experiment"
 
 
 def store_environment(secret: str = SECRET) -> list[Object]:
-    """The team's keys to the store, or those of another Secret of the namespace."""
+    """Variables with the team's keys to the store, or with the keys of another Secret of the namespace."""
     keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
     found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
@@ -18,13 +18,13 @@ def store_environment(secret: str = SECRET) -> list[Object]:
 
 
 def mlflow_environment(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
-    """What `tracking` says, with the job's experiment: its label's, else its name without what makes that unique."""
+    """Variables of `tracking` for the job's experiment: from its label, else its name without the unique suffix."""
     name = spec.labels.get(EXPERIMENT) or spec.name.rpartition("-")[0] or spec.name
     return tracking(team_config.contract.tracking_uri, team_config.team.name, name)
 
 
 def tracking(server: str, team: str, experiment: str) -> list[Object]:
-    """The site's MLflow server, an experiment of the team's, and the log-in where there is one; [] without a server."""
+    """Variables for the MLflow server, the team's experiment, and the optional log-in; [] without a server."""
     if not server:
         return []
     found: list[Object] = [

@@ -1,4 +1,4 @@
-"""Whether the image of a job has what its code imports; and which other image of the platform has."""
+"""Comparison of a job's imports with its image, and search for a platform image that has them all."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from trainyard.kinds.team_config import TeamConfig
 
 @dataclass(frozen=True)
 class Missing:
-    """An import that the image has not, in words. `part`: its module, as far as it is lacking."""
+    """An import that the image lacks. `part`: the missing part of the module's name."""
 
     one: Import
     part: str
@@ -30,10 +30,10 @@ class Missing:
 
 @dataclass
 class Fit:
-    """What is known of a job's image.
+    """Result of comparing a job's imports with its image.
 
-    `image` is the one to take in place of the kind's, "" to stay with it, and `why` says it; `refused` fail for sure,
-    `doubtful` where that import is run.
+    `image` replaces the kind's image, "" to keep it, and `why` tells the reason; `refused` imports fail for sure,
+    `doubtful` ones if that import is executed.
     """
 
     image: str = ""
@@ -43,7 +43,7 @@ class Fit:
 
 
 def refusal(lacking: Sequence[Missing]) -> UsageError:
-    """All that the image lacks in one error, so that one change of the requirements fixes it."""
+    """One error for everything that the image lacks, so that one change of the requirements fixes it."""
     first, *others = lacking
     what = "; ".join([first.what, *(f"{one.where} {one.what}" for one in others)])
     hints = [f"for {one.part} {one.hint}" if others else one.hint for one in lacking]
@@ -59,18 +59,18 @@ def fit(
     asked: bool = False,
     listed: Collection[str] = (),
 ) -> Fit:
-    """Compares the imports with the image that would be taken.
+    """Compares the imports with the job's image.
 
     Args:
-        reference: that image.
-        team_config: has the platform's images; one may take its place, but only one with CUDA where it has CUDA.
-        asked: somebody named the image, so that none does.
-        listed: packages that are installed beside the image's, by requirements.txt. What they bring is not known, so
-            that nothing is refused any more.
+        reference: the image.
+        team_config: has the platform's images; another may replace this one, but only one with CUDA if this one has it.
+        asked: whether the user named the image, so that it isn't replaced.
+        listed: packages that requirements.txt installs in addition to the image's. Their dependencies are unknown, so
+            nothing is refused if there are any.
     """
     have = images.of_reference(reference)
     if have is None:
-        return Fit()  # of another image nothing is known
+        return Fit()  # the contents of any other image are unknown
     known = team_config.contract.cuda_images if have.cuda else team_config.contract.images
     named = sorted(
         (one for one in found if images.packages(one.module).isdisjoint(listed)),
@@ -88,7 +88,7 @@ def fit(
 
 
 def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cuda: bool) -> Trainer | None:
-    """The first image of the platform that runs the framework's jobs and has all that is imported for sure."""
+    """The first platform image that runs the framework's jobs and has every import that is sure."""
     sure = [one.module for one in found if one.sure]
     for one in images.trainers(cuda=cuda):
         there = images.of_reference(known.get(one.key, "")) == one
@@ -100,7 +100,7 @@ def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cu
 def _what(
     found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str], sure: Sequence[str]
 ) -> list[Missing]:
-    """What the image lacks of imports. `sure`: those of them that an image which is offered instead must have, too."""
+    """Imports that the image lacks. `sure`: modules that an image suggested instead must have, too."""
     told: dict[str, Missing] = {}
     for one in found:
         if part := have.missing(one.module):
@@ -114,16 +114,16 @@ def _hint(part: str, framework: str, known: Mapping[str, str], sure: Sequence[st
         return f"it has left Python, and the images have Python {PYTHON}: change the code"
     if part in images.NOWHERE:
         return images.NOWHERE[part]
-    # What is compiled out of a package no further installation of it brings.
+    # Installing a package again does not restore a part that was compiled out.
     lines = [] if "." in part else [f"write {images.requirement(part, cuda=cuda)} into requirements.txt"]
     trainers = images.trainers(cuda=cuda)
-    due = [module for module in sure if any(not one.missing(module) for one in trainers)]  # the rest no image has
+    due = [module for module in sure if any(not one.missing(module) for one in trainers)]  # minus what no image has
     with_it = [one for one in trainers if not any(one.missing(module) for module in (part, *due))]
     for one in with_it:
         if framework in one.runs:
             reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"
             return ", or ".join([f"use --image {reference}, which has it", *lines])
-    # Code that needs this kind of job, as MPI's ranks do mpirun, is none for another.
+    # Code that needs this kind of job, as MPI's ranks need mpirun, does not run as another kind.
     bound = registry.of_framework(framework).modules
     if with_it and not any(module.partition(".")[0] in bound for module in sure):
         kinds = [kind for kind in with_it[0].runs if kind != JOB]

@@ -1,4 +1,4 @@
-"""What a training command is told on its command line."""
+"""Flags on the command line of a training command."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ PROGRAMS = (".py", "python", "python3")
 
 
 def of_program(words: Sequence[str]) -> list[str]:
-    """The program's own words: without what starts it."""
+    """The program and its arguments, without the words that launch it."""
     begins = [at for at, word in enumerate(words) if word.endswith(PROGRAMS) and " " not in word]
     return list(words[begins[-1] :]) if begins else list(words)
 

@@ -1,4 +1,4 @@
-"""What each image of the platform that trains can import: images.yaml, which `bin/trainyard versions sync` writes."""
+"""Importable modules of each training image: images.yaml, which `bin/trainyard versions sync` writes."""
 
 import functools
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from trainyard_agent.runs.install_packages import SAME
 from trainyard_agent.runs.requirements import canonical
 
 FILE = Path(__file__).with_name("images.yaml")
-# Modules whose package has another name, of packages that no image has.
+# Modules whose package has another name, for packages that no image has.
 PACKAGES = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
@@ -23,14 +23,14 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "umap": "umap-learn",
 }
-# Further packages of a module, each of which is enough; the one to write is the usual one.
+# Alternative packages of a module, each of which is enough; hints name the usual package.
 ALSO = {
     "cv2": ("opencv-python", "opencv-contrib-python", "opencv-contrib-python-headless"),
     "faiss": ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12"),
     "onnxruntime": ("onnxruntime-gpu",),
     "psycopg2": ("psycopg2-binary",),
 }
-# What no image has, and why a line of requirements.txt is no answer either.
+# Modules that no image has, and why adding them to requirements.txt doesn't help.
 NOWHERE = {
     "horovod.keras": "it is for Keras by itself, of which Horovod knows no version 3: import horovod.tensorflow.keras",
     "deepspeed": "it compiles its operators where it runs, with CUDA's compiler: name an image of yours that has both",
@@ -39,16 +39,16 @@ NOWHERE = {
 
 @dataclass(frozen=True)
 class Trainer:
-    """One image.
+    """An image that trains.
 
     Args:
-        key: of the contract's images, or of its cudaImages.
-        cuda: it computes on GPUs; else on CPUs.
-        python: the minor of its Python.
+        key: key in the contract's images or cudaImages.
+        cuda: whether the image computes on GPUs instead of CPUs.
+        python: major and minor version of its Python.
         runs: frameworks whose jobs it can run.
-        modules: what can be imported, by its top-level name, with the line of requirements.txt that pins it; "" for
-            what Debian brings.
-        lacks: parts of these, with dots, that are left out.
+        modules: importable modules by top-level name, each with the line of requirements.txt that pins it; "" for
+            modules from Debian.
+        lacks: dotted submodules of these that are missing.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Trainer:
     python: str = PYTHON
 
     def missing(self, module: str) -> str:
-        """What of a module, given with its dots, can't be imported: its top-level name or the part; "" for nothing."""
+        """The part of a dotted module name that can't be imported: its top-level name or a submodule; "" if all can."""
         top = module.partition(".")[0]
         if top not in self.modules:
             return top
@@ -76,33 +76,33 @@ def _all() -> tuple[Trainer, ...]:
 
 
 def trainers(*, cuda: bool = False) -> tuple[Trainer, ...]:
-    """All images that train with CUDA, or all without, in the order in which one is looked for."""
+    """All training images with CUDA, or all without, in order of preference."""
     return tuple(one for one in _all() if one.cuda == cuda and one.runs)
 
 
 def of_reference(reference: str, *, steps: bool = False) -> Trainer | None:
-    """The image that a reference names; None for any other image, and for one of another version of the platform.
+    """The image of a reference; None for any other image, or if its version is not this platform's.
 
     Args:
-        steps: also the image of steps, which trains nothing.
+        steps: also match the image of steps, which does not train.
     """
     last = reference.partition("@")[0].rpartition("/")[2]
     return next((one for one in _all() if last == f"{one.name}:{__version__}" and (one.runs or steps)), None)
 
 
 def requirement(module: str, *, cuda: bool = False) -> str:
-    """The line of requirements.txt that brings a module, beside an image with CUDA or without."""
+    """The line of requirements.txt that installs a module into an image with CUDA or without."""
     top = module.partition(".")[0]
     looked = (*trainers(cuda=True), *trainers()) if cuda else trainers()
     pinned = next((one.modules[top] for one in looked if one.modules.get(top)), "")
     name, equal, version = pinned.partition("==")
-    if cuda:  # never the one for CPUs alone
+    if cuda:  # never the CPU-only package
         return f"{SAME.get(name, name)}{equal}{version}" or _usual(top)
     return pinned or _usual(top)
 
 
 def packages(module: str) -> frozenset[str]:
-    """Packages that bring a module, each of which is enough, as pip compares them."""
+    """Normalized names of the packages that provide a module, each of which is enough."""
     top = module.partition(".")[0]
     found = {
         _usual(top),

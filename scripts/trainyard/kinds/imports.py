@@ -1,4 +1,4 @@
-"""What the code of a folder imports, and where: read from its text, nothing is run."""
+"""Imports of the code in a folder, with their lines: found by parsing, without running anything."""
 
 import ast
 import sys
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LARGEST = 1 << 20  # bytes of a file that is looked into
+LARGEST = 1 << 20  # bytes; larger files are not parsed
 MOST = 500  # files
 SCRIPT = ".py"
-# In the standard library of this Python or an older one that somebody runs this with, but not in the images'.
+# In the standard library of this Python or of an older one that a user may run this with, but not in the images'.
 _GONE = """
 aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib ossaudiodev
 pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib
@@ -20,11 +20,11 @@ CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
 @dataclass(frozen=True)
 class Import:
-    """One import of what is no file of the folder.
+    """One import of a module that is outside the folder.
 
     Args:
-        module: with its dots, `horovod.tensorflow.keras`; of `from a import b` it is `a.b`, whatever b is.
-        sure: it is run whenever the script is; else it depends on something.
+        module: dotted name, `horovod.tensorflow.keras`; for `from a import b` it is `a.b`, whatever b is.
+        sure: whether it is executed whenever the script is; otherwise it is conditional.
     """
 
     module: str
@@ -34,16 +34,16 @@ class Import:
 
     @property
     def top(self) -> str:
-        """The name that the folder of its package has."""
+        """Top-level package of the module."""
         return self.module.partition(".")[0]
 
 
 def of_folder(folder: Path, command: Sequence[str], python_path: str = "") -> list[Import]:
-    """What the command's script imports, and the files of the folder that it imports in turn.
+    """Imports of the command's script, and of the folder's files that it imports in turn.
 
     Args:
-        command: as it is run in the folder; where it names no Python file, all at the folder's top are read, and
-            nothing is sure.
+        command: as run in the folder; if it names no Python file, all files at the folder's top are read, and no
+            import is sure.
         python_path: PYTHONPATH of the job.
     """
     scripts = list(_scripts(folder, command))
@@ -57,7 +57,7 @@ def of_folder(folder: Path, command: Sequence[str], python_path: str = "") -> li
 
 
 def files_of(folder: Path, command: Sequence[str]) -> list[Path]:
-    """The command's scripts, and the files of the folder that they import in turn; none where it names no script."""
+    """The command's scripts, and the folder's files that they import in turn; empty if the command names no script."""
     reader = _Reader(folder, [])
     for path in _scripts(folder, command):
         reader.follow(path, True)
@@ -65,7 +65,7 @@ def files_of(folder: Path, command: Sequence[str]) -> list[Path]:
 
 
 def of_text(text: str, file: str = "") -> list[Import]:
-    """What a program's text imports; its functions count as run."""
+    """Imports in a program's text; functions count as executed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -78,7 +78,7 @@ def of_text(text: str, file: str = "") -> list[Import]:
 
 
 def _scripts(folder: Path, command: Sequence[str]) -> Iterator[Path]:
-    """Python files that a command names, also by -m."""
+    """Python files that a command names, including by -m."""
     before = ""
     for word in command:
         path = folder / word
@@ -90,7 +90,7 @@ def _scripts(folder: Path, command: Sequence[str]) -> Iterator[Path]:
 
 
 def _local(module: str, roots: Sequence[Path]) -> list[Path]:
-    """The files of a module that lies below one of these folders: its packages' and its own; [] for any other."""
+    """Files of a module below one of these folders: its own and those of its packages; [] for any other module."""
     for root in roots:
         found, at = list[Path](), root
         for part in module.split("."):
@@ -122,11 +122,11 @@ class _Reader:
 
     @property
     def files(self) -> Iterable[Path]:
-        """Those that were looked into, in that order."""
+        """The files that were read, in order."""
         return self._read
 
     def follow(self, path: Path, sure: bool) -> None:
-        """A file and what it imports; what was read as unsure is read again when it turns out to be sure."""
+        """Reads a file and its imports; reads a file again if it was unsure before and is sure now."""
         before = self._read.get(path)
         if before or (before is not None and not sure) or not path.is_file() or len(self._read) > MOST:
             return
@@ -150,15 +150,15 @@ class _Reader:
                 self.found.append(Import(module, name, line, certain))
 
 
-# (module, line, whether it is run for sure, level of a relative import)
+# (module, line, whether it is executed for sure, level of a relative import)
 _Said = tuple[str, int, bool, int]
 
 
 def _imports(body: Sequence[ast.AST], sure: bool, *, functions: bool = False) -> Iterator[_Said]:
-    """Imports of statements.
+    """Imports in statements.
 
     Args:
-        functions: count functions as run.
+        functions: whether functions count as executed.
     """
     for node in body:
         if isinstance(node, ast.Import):
@@ -192,6 +192,6 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def environment(env: Mapping[str, object]) -> str:
-    """PYTHONPATH of a job's settings; a text alone counts."""
+    """PYTHONPATH in a job's settings; "" unless it is a plain string."""
     value = env.get("PYTHONPATH", "")
     return value if isinstance(value, str) else ""

@@ -1,9 +1,9 @@
-"""What the operator's way from an MPI launcher to its workers writes into the launcher's log."""
+"""Lines in an MPI launcher's log that come from the operator's connection to the workers."""
 
 import re
 
-# Its script shows each of its commands, one of them with all that Open MPI wants to be told; kubectl names a container.
-# Open MPI 5 says when its child was faster than it.
+# The script echoes its commands, one of them with all options of Open MPI; kubectl names the default container.
+# Open MPI 5 warns if setpgid fails because the child was faster.
 NOISE = re.compile(
     r"\+ (POD_NAME=|shift$|/opt/kube/kubectl exec )"
     r"|Defaulted container \"[^\"]+\" out of: "
@@ -12,5 +12,5 @@ NOISE = re.compile(
 
 
 def is_noise(line: str) -> bool:
-    """Whether a line is none of the command's own."""
+    """Whether the line does not come from the command itself."""
     return bool(NOISE.match(line))

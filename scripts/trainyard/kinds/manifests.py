@@ -1,4 +1,4 @@
-"""The manifest of a job: what every kind has in common, around what its builder makes."""
+"""Manifest of a job: the part common to all kinds, with the spec from the kind's builder."""
 
 import dataclasses
 import importlib
@@ -13,10 +13,10 @@ Object = dict[str, Any]
 
 
 def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
-    """The job as the API server takes it, in the team's namespace.
+    """The job's manifest for the API server, in the team's namespace.
 
     Raises:
-        UsageError: the team may not have its queue, priority class or number of GPUs, or there is no such pool.
+        UsageError: the team may not use its queue, priority class or number of GPUs, or the pool does not exist.
     """
     team = team_config.team
     queue = spec.queue or team.queues[0]
@@ -32,6 +32,6 @@ def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
 
 
 def builder(kind: registry.Kind) -> Callable[[JobSpec, TeamConfig, str], Object]:
-    """What makes the spec of a kind."""
+    """The function that builds the spec of a kind."""
     module, _, name = (kind.builder or f"{kind.framework}.build").partition(".")
     return getattr(importlib.import_module(f"trainyard.kinds.builders.{module}"), name)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""`horovodrun -np 16 -H server1:4,… python train.py` as an MPIJob is told it: nodes, ranks on each, and the program."""
+"""Translates `horovodrun -np 16 -H server1:4,… python train.py` to an MPIJob: nodes, ranks per node, program."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from trainyard.errors import UsageError
 from trainyard.kinds.mpi_words import HOROVODRUN, Split, is_behind, split, starts_ranks
 from trainyard.kinds.spec import MPI
 
-# Options of horovodrun that ranks read as variables. Ways to hosts, networks and patience are the platform's to know.
+# Options of horovodrun that ranks read as variables. The platform decides on hosts, networks and timeouts.
 ENV = {
     "cycle-time-ms": "HOROVOD_CYCLE_TIME",
     "cache-capacity": "HOROVOD_CACHE_CAPACITY",
@@ -23,26 +23,26 @@ ENV = {
 FUSION, MIB = "fusion-threshold-mb", 1 << 20
 HOST_LINE = re.compile(r"^(?P<name>\S+?)(?:\s+.*?slots\s*=\s*(?P<slots>\d+).*|\s*:\s*(?P<count>\d+))?\s*$")
 Settings = dict[str, Any]
-NAMED = 3  # hosts that the sentence names
+NAMED = 3  # maximum number of hosts in the sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """Nodes, and ranks on each; 0 where the command doesn't say."""
+    """Number of nodes, and of ranks per node; 0 if the command doesn't specify it."""
 
     nodes: int
     processes: int
 
 
 def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
-    """The settings of the MPIJob that the command describes, and a sentence that says so; "" where it describes none.
+    """The settings of the MPIJob that the command describes, and a sentence about them; "" if it describes none.
 
     Args:
-        folder: where a file of hosts is looked for.
+        folder: where a host file is searched.
 
     Raises:
-        UsageError: the command can't be kept: unequal hosts, an option that means something else here, or settings that
-            say otherwise.
+        UsageError: the command can't be translated: unequal hosts, an option with another meaning here, or settings
+            that contradict it.
     """
     command = list(settings.get("command") or ())
     if not starts_ranks(command):
@@ -56,7 +56,7 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
     horovod = words.starter in HOROVODRUN
     if words.unknown or not words.program:
         if not horovod and "H" not in told and "hostfile" not in told:
-            return settings, ""  # mpirun takes many more options, and starts as it is
+            return settings, ""  # mpirun has many more options, and runs unchanged
         what = f"{words.starter}'s option {words.unknown} can't be kept" if words.unknown else "no program is named"
         hint = "remove it" if words.unknown else "write it behind the options"
         raise UsageError(what, where=_short(command), hint=f"{hint}, or say --nodes, --processes and the program alone")
@@ -75,7 +75,7 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
 
 
 def _bounded(own: Mapping[str, int], starter: str) -> None:
-    """Raises UsageError for a number beyond the settings' bounds. A step's image has nothing that reads a schema."""
+    """Raises UsageError for a number outside the schema's bounds. A step's image has no schema validator."""
     bounds = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))["properties"]
     for key, value in own.items():
         least, most = bounds[key]["minimum"], bounds[key]["maximum"]
@@ -85,7 +85,7 @@ def _bounded(own: Mapping[str, int], starter: str) -> None:
 
 
 def _command(words: Split, size: Size) -> list[str]:
-    """The program alone, or mpirun with those of its options that aren't said to the job."""
+    """The program alone, or mpirun with the options that the job does not express."""
     said = {"np", "npernode", "H", "hostfile", "x", "allow-run-as-root"}
     kept = [word for one in words.options if one.name not in said for word in one.words]
     if words.starter in HOROVODRUN or not kept:
@@ -94,7 +94,7 @@ def _command(words: Split, size: Size) -> list[str]:
 
 
 def _hosts(words: Split, folder: Path) -> list[tuple[str, int]]:
-    """Hosts and their slots, by -H or a file beside the code; [] where none are named."""
+    """Hosts and their slots, from -H or a host file in the folder; [] if none are named."""
     listed = words.last("H")
     lines = listed.split(",") if listed else []
     if name := words.last("hostfile"):
@@ -115,7 +115,7 @@ def _hosts(words: Split, folder: Path) -> list[tuple[str, int]]:
 
 
 def _size(words: Split, hosts: list[tuple[str, int]], settings: Settings) -> Size:
-    """What the command says, as far as it does, held against the settings. Raises UsageError."""
+    """The size that the command specifies, checked against the settings. Raises UsageError."""
     ranks, each = _number(words, "np"), _number(words, "npernode")
     size = _of_hosts(words, hosts, ranks, each) if hosts else _of_ranks(words, ranks, each, settings)
     for key, value in (("nodes", size.nodes), ("processes", size.processes)):
@@ -126,7 +126,7 @@ def _size(words: Split, hosts: list[tuple[str, int]], settings: Settings) -> Siz
 
 
 def _of_hosts(words: Split, hosts: list[tuple[str, int]], ranks: int, each: int) -> Size:
-    """Hosts are filled in their order, as the launchers do."""
+    """Size from the hosts, which are filled in order, as by the launchers."""
     slots = [min(count, each) if each else count for _, count in hosts]
     ranks = ranks or sum(slots)
     if ranks > sum(slots):
@@ -145,7 +145,7 @@ def _of_hosts(words: Split, hosts: list[tuple[str, int]], ranks: int, each: int)
 
 
 def _of_ranks(words: Split, ranks: int, each: int, settings: Settings) -> Size:
-    """Ranks without hosts: on as many nodes as the settings say, else as their GPUs make, else on one."""
+    """Size from the number of ranks: nodes come from the settings, else from their GPUs per node, else one node."""
     each = each or int(settings.get("processes") or 0)
     nodes, gpus = int(settings.get("nodes") or 0), int(settings.get("gpus") or 0)
     if not ranks:
@@ -167,7 +167,7 @@ def _number(words: Split, name: str) -> int:
 
 
 def _env(words: Split) -> Mapping[str, str]:
-    """Variables that options stand for. `-x NAME` alone hands on what ranks have anyway."""
+    """Variables that options set. `-x NAME` without a value is redundant: ranks have the variable anyway."""
     found: dict[str, str] = {}
     for one in words.options:
         if one.name == "x" and "=" in one.values[0]:
@@ -194,7 +194,7 @@ def _sentence(words: Split, hosts: list[tuple[str, int]], size: Size, settings: 
 
 
 def _of_gpus(gpus: int, ranks: int) -> str:
-    """Where a node's GPUs and ranks aren't equally many."""
+    """End of the sentence if the numbers of GPUs and ranks per node differ; "" if they are equal."""
     if not gpus:
         return f"; without GPUs, for one a rank add --gpus {ranks}"
     if gpus == ranks:

@@ -1,12 +1,12 @@
-"""Where the options of mpirun and horovodrun end and the program begins, and which options there are before it."""
+"""Splits the command line of mpirun or horovodrun into options and program."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MPIRUN, HOROVODRUN = ("mpirun", "mpiexec"), ("horovodrun",)
-STARTERS = ("bash", "env", "nice", "nohup", "sh", "time", "timeout")  # of another program
-# One name for each option, and how many words follow it. Open MPI takes one or two hyphens for every long one.
+STARTERS = ("bash", "env", "nice", "nohup", "sh", "time", "timeout")  # programs that start another program
+# Canonical options and their number of values. Open MPI accepts one or two hyphens for every long option.
 _MPI = {
     "np": 1, "n": 1, "c": 1, "N": 1, "npernode": 1, "ppn": 1, "H": 1, "host": 1, "hostfile": 1, "machinefile": 1,
     "default-hostfile": 1, "x": 1, "wdir": 1, "wd": 1, "bind-to": 1, "map-by": 1, "rank-by": 1, "mca": 2, "gmca": 2,
@@ -28,7 +28,7 @@ SAME = {
 
 @dataclass(frozen=True)
 class Option:
-    """One option by the one name that it has here, with its values and as it was written."""
+    """An option by its canonical name, with its values and as it was written."""
 
     name: str
     values: tuple[str, ...]
@@ -37,7 +37,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Split:
-    """A command in three: who starts ranks, its options, the program. `unknown`: an option that isn't known here."""
+    """A command in three parts: launcher, options, program. `unknown`: the first unsupported option."""
 
     starter: str
     options: tuple[Option, ...]
@@ -45,18 +45,18 @@ class Split:
     unknown: str = ""
 
     def last(self, name: str) -> str:
-        """The value of an option that was given last; "" where it wasn't."""
+        """The value of the option's last occurrence; "" without one."""
         found = [one.values[0] for one in self.options if one.name == name and one.values]
         return found[-1] if found else ""
 
 
 def starts_ranks(command: Sequence[str]) -> bool:
-    """Is it mpirun, mpiexec or horovodrun?"""
+    """Whether the command is mpirun, mpiexec or horovodrun."""
     return bool(command) and _starter(command[0]) in (*MPIRUN, *HOROVODRUN)
 
 
 def is_behind(programs: Sequence[str], command: Sequence[str]) -> bool:
-    """Does a shell, or what starts another program, start one of these?"""
+    """Whether a shell, or another program that starts programs, starts one of these."""
     if not command or _starter(command[0]) not in STARTERS:
         return False
     words = (part for word in command[1:] for part in re.split(r"[\s;&|()]+", word))
@@ -64,7 +64,7 @@ def is_behind(programs: Sequence[str], command: Sequence[str]) -> bool:
 
 
 def split(command: Sequence[str]) -> Split:
-    """Reads the options of a command that `starts_ranks`, up to one that is unknown or lacks its value."""
+    """Parses the options of a command that `starts_ranks`, up to the first that is unknown or lacks its value."""
     starter = _starter(command[0])
     arity: Mapping[str, int] = _HOROVOD if starter in HOROVODRUN else _MPI
     found: list[Option] = []

@@ -1,8 +1,8 @@
-"""What a folder's requirements.txt names: init containers that bring it into a pod, and how the command finds it.
+"""Packages from a folder's requirements.txt: the init containers that install them, and their lookup by the command.
 
-Three in a row, since pip must run in the job's own image and what speaks to the store is in the platform's:
-`trainyard-fetch` lays out pip and what was installed before, `trainyard-packages` installs what is new, and
-`trainyard-keep` puts that into the team's folder of the store for later runs.
+Three containers in a row, since pip must run in the job's own image and the store's client is in the platform's:
+`trainyard-fetch` unpacks pip and earlier installations, `trainyard-packages` installs new packages, and
+`trainyard-keep` saves them to the team's folder of the store for later runs.
 """
 
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ Object = dict[str, Any]
 BASE = "/trainyard"
 PACKAGES, TOOLS = f"{BASE}/packages", f"{BASE}/.packages"
 INSTALL, KEEP = "trainyard-packages", "trainyard-keep"
-LABEL = {"trainyard.io/packages": "true"}  # pods that the network policy lets to the index
-WHEELS = f"{BUCKET}/shared/wheels"  # of the platform, for all teams
-FILES = "REQUIREMENT_FILES"  # their texts by name, as JSON, where no code is sent that they are part of
-USER_BASE: Object = {"name": "PYTHONUSERBASE", "value": PACKAGES}  # every Python of the pod looks there
-OF_IMAGE = ("python", "python3", "sh", "bash", "mpirun", "mpiexec", "horovodrun")  # programs that no package brings
+LABEL = {"trainyard.io/packages": "true"}  # label of pods that the network policy allows to reach the index
+WHEELS = f"{BUCKET}/shared/wheels"  # the platform's, for all teams
+FILES = "REQUIREMENT_FILES"  # variable with the requirement files by name, as JSON, if the code isn't sent
+USER_BASE: Object = {"name": "PYTHONUSERBASE", "value": PACKAGES}  # every Python of the pod searches there
+OF_IMAGE = ("python", "python3", "sh", "bash", "mpirun", "mpiexec", "horovodrun")  # programs that no package provides
 MEMORY, LEAST = "2Gi", "256Mi"
 
 
 def key(team: str, digest: str) -> str:
-    """Where the packages of some requirements are, in the bucket for runs."""
+    """Key of the packages of some requirements, in the bucket for runs."""
     return f"{team}/packages/{digest}.tar.gz"
 
 
 def started(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The command, found among programs of its packages: `accelerate launch train.py`. Python needs no help."""
+    """The command, searched among the programs of its packages: `accelerate launch train.py`. Python is run as is."""
     first = command[0]
     if "/" in first or first in OF_IMAGE:
         return command
@@ -36,29 +36,29 @@ def started(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def fetched(requirements: str, packages: str) -> list[str]:
-    """Words for the container that fetches: what to lay out."""
+    """Arguments of the fetch container."""
     return [f"--base={BASE}", f"--requirements={requirements}", f"--packages={BUCKET}/{packages}", f"--wheels={WHEELS}"]
 
 
 def kept(code: str, packages: str) -> list[str]:
-    """Words for the container that keeps what was installed."""
+    """Arguments of the container that saves the installed packages."""
     return ["keep", f"--from={code}", f"--base={BASE}", f"--packages={BUCKET}/{packages}"]
 
 
 def index_environment(site: Mapping[str, Any]) -> list[Object]:
-    """The site's index, for the container that lays out: no secret."""
+    """The site's index for the fetch container; contains no secret."""
     found = [("INDEX_URL", site.get("index")), ("INDEX_CA", site.get("ca"))]
     return [{"name": name, "value": str(value)} for name, value in found if value]
 
 
 def install(image: str, site: Mapping[str, Any], closed: Object, hidden: Object, memory: str) -> Object:
-    """The container that installs, in the image of the job.
+    """The container that installs packages, in the job's image.
 
     Args:
         site: `packages` of the contract.
-        closed: the security context of a container.
-        hidden: the variable that hides GPUs.
-        memory: what it may have.
+        closed: security context of the container.
+        hidden: variable that hides GPUs.
+        memory: memory of the container.
     """
     env: list[Object] = [{"name": "HOME", "value": "/tmp"}, dict(USER_BASE), dict(hidden)]
     if secret := site.get("secret"):

@@ -1,4 +1,4 @@
-"""The pod of a training job: where it runs, what it may, how code comes in and results go out."""
+"""The pod of a training job: its placement, its permissions, and the transfer of code and results."""
 
 import functools
 import json
@@ -16,13 +16,13 @@ from trainyard.kinds.team_config import BUCKET, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
-ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
+ROOT = packages.BASE  # a volume of the pod: the code, and below it the command's output
 CODE = f"{ROOT}/code"
 USER = 1000
-GRACE_S = 600  # for what is left to copy when a pod ends; without anything to copy it ends at once
+GRACE_S = 600  # time to copy remaining files when a pod ends; with none to copy the pod ends at once
 SYNC_S = 30
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-# On a node with GPUs an image may show all of them by itself; a container's own environment has precedence.
+# On a GPU node an image may expose all GPUs by default; a container's own environment has precedence.
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 DEVICE = Path(__file__).with_name("device.py")
@@ -30,14 +30,14 @@ EXIT = {"name": "TRAINYARD_EXIT", "value": f"{ROOT}/.trainyard-exit"}  # the com
 
 
 def hide_gpus(container: Object) -> None:
-    """A container that asks for no GPU sees none, unless its own environment says otherwise."""
+    """Hides all GPUs from a container that requests none, unless its own environment decides otherwise."""
     environment = container.setdefault("env", [])
     if not any(entry["name"] == NO_GPU["name"] for entry in environment):
         environment.append(dict(NO_GPU))
 
 
 def restricted() -> Object:
-    """A pod's security context as Pod Security's level of that name wants it; volumes belong to the pod's user."""
+    """Security context of a pod for Pod Security's restricted level; volumes belong to the pod's user."""
     return {
         "runAsNonRoot": True,
         "runAsUser": USER,
@@ -52,14 +52,14 @@ def restricted() -> Object:
 class Part:
     """One kind of pod of a job.
 
-    `waits`: its command only waits for others to start ranks in it. `uploader`: the pod name's end of the one that
-    results are taken from; "" means any.
+    `waits`: its command only waits for others to start ranks in it. `uploader`: suffix of the name of the pod that
+    uploads the results; "" means any.
     """
 
     container: str
     command: tuple[str, ...]
     gpus: bool = False
-    works: bool = True  # it runs the command, so it needs code and data
+    works: bool = True  # whether it runs the command, and so needs code and data
     uploads: bool = False
     waits: bool = False
     uploader: str = ""
@@ -67,7 +67,7 @@ class Part:
 
 
 def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
-    """The pod template of one part."""
+    """Builds the pod template of one part."""
     gpus = spec.gpus if part.gpus else 0
     pool = team_config.team.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
     priority = spec.priority or team_config.team.priority
@@ -75,7 +75,7 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     inner: Object = {
         "schedulerName": team_config.contract.scheduler,
         "nodeSelector": dict(pool.labels),
-        # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
+        # The command is then not process 1, and a termination signal ends it even if it doesn't handle signals.
         "shareProcessNamespace": True,
         "securityContext": restricted(),
         "containers": [_main(spec, team_config, part, gpus, pool, mounts)],
@@ -99,13 +99,13 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
 
 
 def image_of(spec: JobSpec, team_config: TeamConfig) -> str:
-    """The image of a job's pods, which is one, also of those without GPUs. Raises UsageError."""
+    """The image of a job's pods, the same for all, including those without GPUs. Raises UsageError."""
     pool = team_config.team.pool(spec.pool, gpus=True) if spec.gpus else None
     return team_config.image(spec.image, spec.framework, pool)
 
 
 def moves(spec: JobSpec) -> bool:
-    """Whether something has to be brought into its pods, or taken from them."""
+    """Whether files are copied into or out of the job's pods."""
     return bool(spec.code or spec.output or spec.packages)
 
 
@@ -116,25 +116,25 @@ def labels(spec: JobSpec) -> dict[str, str]:
 
 
 def home(spec: JobSpec) -> str:
-    """Where the command runs; "" leaves it to the image."""
+    """Working directory of the command; "" leaves it to the image."""
     return CODE if spec.code else ROOT if spec.output else ""
 
 
 def literal(words: Sequence[str]) -> list[str]:
-    """Words as Kubernetes hands them on unchanged: `$(NAME)` would be replaced there."""
+    """Words escaped so that Kubernetes passes them unchanged instead of expanding `$(NAME)`."""
     return [word.replace("$(", "$$(") for word in words]
 
 
 @functools.cache
 def device() -> str:
-    """The program that says on which device a command computes, with what tells it of each framework."""
+    """The program that prints on which device a command computes, with the build information of each framework."""
     builds = {kind.modules[0]: kind.build for kind in registry.KINDS if kind.build}
     head, _, rest = DEVICE.read_text().partition(" = {}\n")
     return f"{head} = {builds}\n{rest}"
 
 
 def announced(spec: JobSpec, words: Sequence[str]) -> list[str]:
-    """The command behind a line that says on which device it computes, where the job's image has a Python for that."""
+    """The command, wrapped to print its device first if the job's image has Python."""
     if not spec.python:
         return list(words)
     first = next(iter(registry.of_framework(spec.framework).modules), "")
@@ -168,7 +168,7 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: P
 
 def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Object]:
     if not part.works:
-        # The launcher's role allows `create` on pods/exec, which the older of kubectl's protocols needs.
+        # The launcher's role allows `create` on pods/exec, which kubectl's older protocol requires.
         return [{"name": "KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "value": "false"}]
     found: list[Object] = [
         {"name": "HOME", "value": "/tmp"},
@@ -183,8 +183,8 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         if spec.checkpoints:
             found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
     if spec.nodes > 1 and spec.ranks_per_node == 1 and "RANK" in registry.of_framework(spec.framework).environment:
-        # Accelerate takes a process without LOCAL_RANK to be alone, whatever RANK says; Lightning one that no launcher
-        # has marked as its own to be rank 0.
+        # Without LOCAL_RANK, Accelerate assumes a single process, whatever RANK is; without the launcher's run id,
+        # Lightning assumes rank 0.
         found += [{"name": "LOCAL_RANK", "value": "0"}, {"name": "LOCAL_WORLD_SIZE", "value": "1"}]
         found.append({"name": "TORCHELASTIC_RUN_ID", "value": spec.name})
     if spec.packages:
@@ -238,7 +238,7 @@ def _spread(spec: JobSpec) -> Object:
 
 
 def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
-    """Before the command: the code from the store, folders, and checkpoints of an earlier start."""
+    """Init container that fetches the code, creates folders, and restores checkpoints of earlier attempts."""
     words = ["fetch", f"--into={home(spec) or ROOT}"]
     if home(spec):
         words.append(f"--folder={spec.results}")
@@ -248,7 +248,7 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
         words += packages.fetched(spec.requirements, spec.packages)
     if home(spec) and spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
-        for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
+        for place in filter(None, (spec.output, spec.resume)):  # the newer comes first and is not overwritten
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
     found = helper(FETCH, words, team_config.platform_image)
     if spec.packages:
@@ -257,7 +257,7 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
 
 
 def package_sources(site: Mapping[str, Any], files: Mapping[str, str]) -> list[Object]:
-    """Variables of the container that fetches packages: the site's index, and requirements that no code brings."""
+    """Variables of the fetch container: the site's index, and requirements that are not part of any code."""
     found = packages.index_environment(site)
     if files:
         found.append({"name": packages.FILES, "value": literal([json.dumps(dict(files))])[0]})
@@ -265,7 +265,7 @@ def package_sources(site: Mapping[str, Any], files: Mapping[str, str]) -> list[O
 
 
 def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
-    """What the code's requirements name: installed when it is new, and kept."""
+    """Init containers that install the code's requirements, if new, and save them."""
     if not spec.packages:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
@@ -276,13 +276,13 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
 def installation(
     image: str, place: list[str], site: Mapping[str, Any], platform_image: str, memory: str
 ) -> list[Object]:
-    """The containers that install packages in a run's own image, and keep them for later runs at `packages.kept`."""
+    """Containers that install packages in a run's own image, and save them for later runs at `packages.kept`."""
     keep = helper(packages.KEEP, place, platform_image)
     return [packages.install(image, site, CLOSED, NO_GPU, memory), keep]
 
 
 def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
-    """Beside the command, and a little longer than it: copies what it writes to the store."""
+    """Sidecar that copies the command's output to the store, and ends a little after the command."""
     words = ["upload", f"--from={home(spec)}", f"--to={BUCKET}/{spec.output}", f"--every={SYNC_S}"]
     words.append(f"--folder={spec.results}")
     if spec.checkpoints:
@@ -297,7 +297,7 @@ def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
 
 
 def helper(name: str, words: list[str], platform_image: str) -> Object:
-    """A container of the platform beside a run's own, which speaks to the store."""
+    """A container of the platform in a run's pod, with access to the store."""
     pod_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     return {
         "name": name,

@@ -1,6 +1,6 @@
-"""Every kind of training job, one entry each: all that the platform knows of it is derived from here.
+"""One entry for every kind of training job, from which everything about the kind is derived.
 
-Rights, admission rules, the janitor, uninstallation, lint, what `trainyard runs` shows, the components of pipelines and
+Permissions, admission rules, the janitor, uninstallation, lint, `trainyard runs`, the components of pipelines and
 the tables of the docs read these entries; the chart gets them as data (`files/kinds.json`, written when it is
 packaged). How to add one: docs/contributing/add-a-kind.md.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-OPERATOR, VOLCANO = "training-operator", "volcano"  # parts of the chart that bring kinds
+OPERATOR, VOLCANO = "training-operator", "volcano"  # parts of the chart that provide kinds
 OWN_CUDA = "its own"
-TEXT, OBJECT, FLAG, COUNT = "text", "object", "flag", "count"  # of fields beside replicas and run policy
+TEXT, OBJECT, FLAG, COUNT = "text", "object", "flag", "count"  # types of fields other than replicas and run policy
 
 
 @dataclass(frozen=True)
@@ -20,31 +20,31 @@ class Kind:
     """One kind of job.
 
     Args:
-        framework: what users call it in `trainyard.yaml`.
-        part: the part of the chart that brings its CRD; "" for Kubernetes' own.
-        replicas: the key of its spec that maps a role to replicas and pod template; "" for a kind of another shape.
-        roles: names of its roles; the first one there is speaks for the job.
-        lead: the end of the name of the pod whose log tells the story; "" where that pod's name is random.
-        container: the container that runs the command; an operator's kind is refused without one of that name.
-        single: the role of which there is only one.
+        framework: name of the kind in `trainyard.yaml`.
+        part: part of the chart that installs its CRD; "" for Kubernetes' own kinds.
+        replicas: key of its spec that maps a role to replicas and pod template; "" if its spec has no such key.
+        roles: names of its roles; the first that exists represents the job.
+        lead: suffix of the name of the pod whose log to show; "" if that pod's name is random.
+        container: name of the container that runs the command; the operator requires it.
+        single: the role with exactly one replica.
         image: key of the contract's images for the default trainer.
-        per_gpu: whether a node runs one rank for each of its GPUs; `processes` may be set then.
-        modules: packages whose import tells that code is for this kind.
-        environment: variables by which ranks find each other, with what they hold: {address}, {port}, {size}, {rank}.
+        per_gpu: whether a node runs one rank per GPU; `processes` is then allowed.
+        modules: packages whose import indicates code for this kind.
+        environment: variables by which ranks find each other, with their values: {address}, {port}, {size}, {rank}.
         component: the function of pipelines/components/ that runs it as a step; empty: FRAMEWORK_job.
-        about: what that step does, in one sentence: how ranks find each other. Empty: there is no such step.
-        fields: further fields of its spec, with what they hold.
-        suspend: below its spec, the field that ends its pods and keeps the job; "" where it has none.
+        about: one sentence on how the step's ranks find each other. Empty: the kind has no step.
+        fields: further fields of its spec, with their types.
+        suspend: field below its spec that ends its pods and keeps the job; "" if it has none.
         restarts: what happens to a failed rank, for the docs.
-        builder: the module of builders/ and its function that makes the spec; empty: FRAMEWORK.build.
-        build: the file of the first of `modules` that tells what it was built for, with patterns of its version and of
-            CUDA's; "": its package or a plugin has that; OWN_CUDA: its package brings a CUDA of its own.
-        saves_second: whether that module's `save` takes what is saved first, then the place.
-        example: its file in manifests/jobs/, without .yaml; empty: the kind in lower case. With a function of
-            builders/common.py, `versions sync` writes it.
-        number: the variable in which that example gives a pod its number, where the operator tells it none.
-        backend: what averages gradients in that example where its ranks compute on CPUs.
-        scales: whether its CRD has the subresource scale, for which Kubernetes takes no negative number of workers.
+        builder: module and function in builders/ that make the spec; empty: FRAMEWORK.build.
+        build: file of the first of `modules` that tells its build, with patterns for its version and for CUDA's
+            version; "": its package or a plugin tells; OWN_CUDA: its package includes CUDA.
+        saves_second: whether that module's `save` expects the object first, then the path.
+        example: its file in manifests/jobs/, without .yaml; empty: the kind in lower case. If a function of
+            builders/common.py builds the kind, `versions sync` writes it.
+        number: variable for a pod's index in that example, if the operator doesn't set one.
+        backend: library that averages gradients in that example if its ranks compute on CPUs.
+        scales: whether its CRD has the scale subresource, for which Kubernetes rejects a negative number of workers.
     """
 
     kind: str
@@ -77,12 +77,12 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """`kubeflow.org/v1`."""
+        """API version of the kind: `kubeflow.org/v1`."""
         return f"{self.group}/{self.version}"
 
     @property
     def step(self) -> str:
-        """The function that runs it as a step of a pipeline."""
+        """Name of the function that runs the kind as a pipeline step."""
         return self.component or f"{self.framework}_job"
 
     @property
@@ -92,12 +92,12 @@ class Kind:
 
     @property
     def file(self) -> str:
-        """Its example in manifests/jobs/."""
+        """File of its example in manifests/jobs/."""
         return f"{self.example or self.kind.lower()}.yaml"
 
     @property
     def resource(self) -> str:
-        """The name of its CRD, and for kubectl: `pytorchjobs.kubeflow.org`."""
+        """Full name of its CRD, also for kubectl: `pytorchjobs.kubeflow.org`."""
         return f"{self.plural}.{self.group}"
 
 
@@ -151,7 +151,7 @@ KINDS = (
         environment={"PADDLE_MASTER": "{address}:{port}", "PADDLE_NNODES": "{size}"},
         fields={"elasticPolicy": OBJECT},
         about="Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES for paddle.distributed.launch.",
-        builder="common.workers_job",  # with a Master the operator would set up parameter servers
+        builder="common.workers_job",  # for a job with a Master the operator would set up parameter servers
         scales=True, saves_second=True, number="PADDLE_TRAINER_ID",
         build=("version/__init__.py", r"full_version *= *'([^']+)'", r"cuda_version *= *'([\d.]+)'"),
     ),
@@ -183,28 +183,28 @@ FRAMEWORKS = tuple(_BY_FRAMEWORK)
 
 
 def of_framework(framework: str) -> Kind:
-    """The kind that a framework's jobs have. Raises KeyError."""
+    """The kind of a framework's jobs. Raises KeyError."""
     return _BY_FRAMEWORK[framework]
 
 
 def of_object(obj: Mapping[str, Any]) -> Kind | None:
-    """The entry of an object's kind, whatever its version; None for what is no training job."""
+    """The entry of an object's kind, regardless of its version; None if the object is no training job."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     return next((kind for kind in KINDS if (kind.group, kind.kind) == (group, obj.get("kind"))), None)
 
 
 def of_part(part: str) -> list[Kind]:
-    """The kinds that a part of the chart brings."""
+    """The kinds that a part of the chart installs."""
     return [kind for kind in KINDS if kind.part == part]
 
 
 def with_gang() -> list[Kind]:
-    """The kinds whose pods start together: all but Kubernetes' own."""
+    """The kinds whose pods start together: all except Kubernetes' own."""
     return [kind for kind in KINDS if kind.part]
 
 
 def rules(kinds: Iterable[Kind]) -> list[dict[str, list[str]]]:
-    """Groups, versions and resources of kinds, joined by group, as rights and admission rules name them."""
+    """Groups, versions and resources of kinds, merged by group, in the format of RBAC and admission rules."""
     joined: dict[tuple[str, str], list[str]] = {}
     for kind in kinds:
         joined.setdefault((kind.group, kind.version), []).append(kind.plural)
@@ -215,6 +215,6 @@ def rules(kinds: Iterable[Kind]) -> list[dict[str, list[str]]]:
 
 
 def rendered() -> list[dict[str, Any]]:
-    """What the chart gets of the entries: enough for rights, waiting, cleaning up and stopping."""
+    """The entries as the chart needs them: enough for permissions, waiting, clean-up and stopping."""
     keys = ("kind", "group", "version", "plural", "part")
     return [{key: getattr(kind, key) for key in keys} for kind in KINDS]

@@ -1,9 +1,9 @@
-"""Runs torchrun on one node of an elastic job; travels into its pod as text: `python3 -c TEXT WORDS...`.
+"""Runs torchrun on one node of an elastic job; passed to its pod as text: `python3 -c TEXT WORDS...`.
 
-A torchrun that is asked to end closes the place where ranks meet, for the nodes that stay, too. So when this pod has to
-go its torchrun is killed before it can do that, its ranks are asked to end, and the others meet again without them.
-Where the pod that has the meeting place is gone, this one ends with a code that makes the operator create it again: it
-then waits behind the other for its GPUs.
+A torchrun that is terminated closes the rendezvous for the remaining nodes, too. So when this pod has to go, its
+torchrun is killed before it can do that, its ranks are terminated, and the others rejoin without them.
+If the rendezvous pod is gone, this pod ends with a code that makes the operator create it again: it
+then queues behind the rendezvous pod for its GPUs.
 """
 
 import os
@@ -14,14 +14,14 @@ import sys
 import time
 
 GRACE_S = 20
-ROUNDS, LONG_S = 3, 600  # torchrun may fail so often in a row, unless it ran for long before
+ROUNDS, LONG_S = 3, 600  # failures in a row that end the pod; a run longer than LONG_S restarts the count
 AWAY_S = 20
-ANEW = 128 + signal.SIGUSR1  # above 127: by the job's restart policy the pod is created again, not failed
+ANEW = 128 + signal.SIGUSR1  # above 127: by the job's restart policy the pod is created again instead of failed
 
 
 def main(words: list[str]) -> int:
-    """Runs the command until it succeeds, has failed for good, or has nobody to meet; returns the pod's exit code."""
-    # Else a node that comes later waits for what was told to those of an earlier round alone (torch 2.4 to 2.6).
+    """Runs the command until it succeeds, fails for good, or its rendezvous is gone; returns the pod's exit code."""
+    # Otherwise a node that joins later waits for data sent only to nodes of an earlier round (torch 2.4 to 2.6).
     os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     place = os.environ.get("PET_RDZV_ENDPOINT", "")
     failed = 0
@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
 
 
 def is_away(place: str) -> bool:
-    """Whether nobody takes connections at host:port for a while."""
+    """Whether no server accepts connections at `place` (host:port) for AWAY_S seconds."""
     host, _, port = place.rpartition(":")
     end = time.time() + AWAY_S
     while time.time() < end:
@@ -54,7 +54,7 @@ def is_away(place: str) -> bool:
 
 
 def leave(agent: "subprocess.Popen[bytes]") -> None:
-    """Ends torchrun at once, then its ranks, and this process."""
+    """Kills torchrun, ends its ranks, and exits."""
     ranks = children(agent.pid)
     agent.kill()
     send(ranks, signal.SIGTERM)
@@ -66,7 +66,7 @@ def leave(agent: "subprocess.Popen[bytes]") -> None:
 
 
 def send(pids: list[str], number: int) -> None:
-    """Signals those that are still there."""
+    """Sends a signal to the processes that still exist."""
     for pid in pids:
         try:
             os.kill(int(pid), number)
@@ -75,12 +75,12 @@ def send(pids: list[str], number: int) -> None:
 
 
 def children(parent: int) -> list[str]:
-    """Processes that this one has started."""
+    """Ids of the child processes of `parent`."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/" + pid + "/stat") as file:
-                # The program's name is in brackets and may hold any character; the parent is the second word after it.
+                # The program's name is in brackets and may contain any character; the parent is the second word after.
                 if int(file.read().rpartition(")")[2].split()[1]) == parent:
                     found.append(pid)
         except OSError:

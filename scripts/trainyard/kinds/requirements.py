@@ -1,4 +1,4 @@
-"""A folder's requirements.txt with the files that it names, read before the code is sent."""
+"""Requirements of a folder: requirements.txt and the files that it includes, read before the code is sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from trainyard.errors import UsageError
 from trainyard_agent.runs.requirements import Line, RequirementError, Requirements, read
 
 FILE = "requirements.txt"
-PYTHON = "3.13"  # of the images' base
+PYTHON = "3.13"  # version in the images' base
 MARKERS = {
     "extra": "",
     "implementation_name": "cpython",
@@ -26,7 +26,7 @@ MARKERS = {
 
 @dataclass(frozen=True)
 class Listed:
-    """What a folder lists. `file` is "" where it lists nothing; `files` has its text and those that it names."""
+    """Requirements of a folder. `file` is "" if there are none; `files` maps names to texts, includes too."""
 
     file: str = ""
     found: Requirements = field(default_factory=Requirements)
@@ -34,7 +34,7 @@ class Listed:
 
     @property
     def names(self) -> frozenset[str]:
-        """The packages that the images' Python gets, as indexes compare them."""
+        """Normalized names of the packages that are installed for the images' Python."""
         return frozenset(one.name for one in self.found.lines if _counts(one))
 
 
@@ -42,7 +42,7 @@ def of_folder(folder: Path, wanted: str | None = None) -> Listed:
     """The requirements of a folder.
 
     Args:
-        wanted: the setting; None: the usual file, where there is one; "": none.
+        wanted: the setting; None: requirements.txt, if it exists; "": no requirements.
 
     Raises:
         UsageError: a file is missing, or a line can't be installed in a pod.
@@ -62,9 +62,9 @@ def of_folder(folder: Path, wanted: str | None = None) -> Listed:
 
 
 def _counts(line: Line) -> bool:
-    """Whether a line is for the images' Python: `; sys_platform == "win32"` is not."""
+    """Whether a line applies to the images' Python; `; sys_platform == "win32"` does not."""
     marker = line.text.partition(" --")[0].partition(";")[2].strip()
     try:
         return not marker or Marker(marker).evaluate(MARKERS)
     except InvalidMarker:
-        return True  # pip says what is wrong with it
+        return True  # pip reports the error

@@ -1,4 +1,4 @@
-"""Where the code of a folder saves what it trains: calls with a path in their text that goes with the pod."""
+"""Finds where a folder's code saves its results to a literal path that is deleted with the pod."""
 
 import ast
 import posixpath
@@ -15,14 +15,14 @@ PLACES = ("f", "path", "filepath", "fname", "save_directory", "output_dir")
 
 @dataclass(frozen=True)
 class Saved:
-    """One call, and the place as it stands there."""
+    """One call that saves, and the path as written."""
 
     place: str
     file: str
     line: int
 
     def advice(self, results: str) -> tuple[str, str]:
-        """What is wrong with it, and what to do."""
+        """The problem, and how to fix it."""
         what = f"{self.file}:{self.line} saves {self.place}, which goes with the pod"
         named = (
             f"save it below {results}/, which TRAINYARD_RESULTS names" if results else "name a folder with --results"
@@ -31,11 +31,11 @@ class Saved:
 
 
 def lost(folder: Path, command: Sequence[str], kept: Sequence[str], mounts: Collection[str]) -> list[Saved]:
-    """Calls of the command's script, and of the files that it imports, whose place nobody brings away.
+    """Calls of the command's script, and of the files that it imports, that save to a path that isn't kept.
 
     Args:
-        kept: folders below the code that go to the store, results and checkpoints.
-        mounts: where claims are.
+        kept: folders below the code that are uploaded to the store: results and checkpoints.
+        mounts: mount paths of claims.
     """
     found = list[Saved]()
     for path in imports.files_of(folder, command):
@@ -45,7 +45,7 @@ def lost(folder: Path, command: Sequence[str], kept: Sequence[str], mounts: Coll
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
         if "chdir(" in text:
-            continue  # where its paths lead is not known
+            continue  # its relative paths are unknown
         name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
         found += [Saved(place, name, line) for place, line in _calls(tree) if _goes(place, kept, mounts)]
     return sorted(found, key=lambda one: (one.file, one.line))

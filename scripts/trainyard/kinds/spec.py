@@ -1,4 +1,4 @@
-"""What a user says of a training job, and what can be wrong with it before anything of the platform is known."""
+"""A user's settings of a training job, with the checks that need nothing of the platform."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from trainyard.errors import UsageError
 from trainyard.kinds import registry
 from trainyard_agent.quantity import number
 
-# Those with settings of their own.
+# frameworks with settings of their own
 PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = "pytorch", "tensorflow", "mpi", "volcano", "job"
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-NAME_LONGEST = 50  # pods are called after the job, its role and number, and a pod's name is its host name: 63 at most
+NAME_LONGEST = 50  # pods are named after the job, role and index, and a pod's name is its host name: 63 at most
 DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A claim of the team's namespace, and where the command finds it."""
+    """A claim of the team's namespace, and its mount path."""
 
     claim: str
     path: str
@@ -29,15 +29,15 @@ class Mount:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One training job. Empty texts mean the platform's default, no deadline and keep the team's; times are seconds.
+    """One training job. An empty text means the platform's default; times are in seconds, 0 for no deadline.
 
-    `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
-    archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
-    earlier job, whose checkpoints this one begins with. `min_nodes` makes it elastic: it starts with that many, 0 means
-    with all. `packages` is the key of what the file `requirements` of the code names; without it nothing is installed.
-    `requirement_files` are that file and those it names, by name, where the code is in the image and not in the store.
-    `python` of the image says on which device the command computes, before it; empty: nothing says it. `tracked`:
-    metrics below `results` go to the site's MLflow server; False where somebody else sends them.
+    `env` maps a name to a string or to {"secret": …, "key": …}. `code` and `output` are keys in the bucket for runs: an
+    archive that is unpacked in the working directory, and the folder for results; `resume` is such a folder of an
+    earlier job, whose checkpoints this one starts from. `min_nodes` makes it elastic: it starts with that many nodes, 0
+    means all. `packages` is the key of the packages in the code's file `requirements`; if empty, none are installed.
+    `requirement_files` are that file and its includes, by name, if the code is in the image and not in the store.
+    `python` is the image's Python that prints the command's device before the start; empty: not printed. `tracked`:
+    metrics below `results` are sent to the site's MLflow server; False if something else sends them.
     """
 
     name: str
@@ -76,7 +76,7 @@ class JobSpec:
     owner: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuses what contradicts itself. Raises UsageError."""
+        """Rejects contradictory settings. Raises UsageError."""
         if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
             hint = f"use up to {NAME_LONGEST} lower-case letters, digits and hyphens, starting with a letter"
             raise UsageError(f"invalid job name: {self.name!r}", hint=hint)
@@ -118,14 +118,14 @@ class JobSpec:
 
     @property
     def ranks_per_node(self) -> int:
-        """Processes of the command on each node."""
+        """Number of processes of the command on each node."""
         if self.processes:
             return self.processes
         return max(1, self.gpus) if registry.of_framework(self.framework).per_gpu else 1
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **more: Any) -> JobSpec:
-        """From the keys of trainyard.yaml, which `check` has found well-formed; `more` are further fields."""
+        """Creates a spec from keys of trainyard.yaml that `check` found well-formed; `more` are further fields."""
         given: dict[str, Any] = {}
         for key, value in values.items():
             name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
@@ -146,13 +146,13 @@ class JobSpec:
 
 
 def several_nodes() -> str:
-    """Frameworks whose jobs have pods on several nodes, in words."""
+    """Frameworks whose jobs run on several nodes, as text."""
     names = [kind.framework for kind in registry.with_gang()]
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def seconds(text: str | int) -> int:
-    """`90m`, `1d12h` or a number as seconds. Raises UsageError."""
+    """Seconds of a duration such as `90m`, `1d12h` or a number. Raises UsageError."""
     match = DURATION.fullmatch(str(text))
     if str(text).isdigit():
         found = int(text)
@@ -165,7 +165,7 @@ def seconds(text: str | int) -> int:
 
 
 def amount_of(quantity: str) -> float:
-    """A Kubernetes quantity as a number; 0 when it is invalid."""
+    """Numeric value of a Kubernetes quantity; 0 if the quantity is invalid."""
     try:
         return number(quantity)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a job's own object says of it, and where to look for its pods; for every kind of job."""
+"""State of a job from its own object, for every kind of job."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped
 
 
 def entry(manifest: Object) -> registry.Kind:
-    """The registry's entry of a job. Raises KeyError for what is none."""
+    """The registry's entry of a job. Raises KeyError if the object is no job."""
     found = registry.of_object(manifest)
     if found is None:
         raise KeyError(f"{manifest.get('apiVersion')} {manifest.get('kind')}")
@@ -18,12 +18,12 @@ def entry(manifest: Object) -> registry.Kind:
 
 
 def plural(manifest: Object) -> str:
-    """The resource's name in the API's paths."""
+    """Name of the job's resource in API paths."""
     return entry(manifest).plural
 
 
 def first_pod(manifest: Object) -> str:
-    """The pod whose log tells the job's story: rank 0's, or the launcher's; "" for a plain Job (random name)."""
+    """Name of the pod whose log to show: rank 0's, or the launcher's; "" for a plain Job (random name)."""
     kind = entry(manifest)
     roles = (manifest.get("spec") or {}).get(kind.replicas) or {}
     lead = "-worker-0" if roles and kind.single == "Master" and "Master" not in roles else kind.lead
@@ -31,18 +31,18 @@ def first_pod(manifest: Object) -> str:
 
 
 def least(job: Object) -> int:
-    """With how many pods an elastic job runs; 0 for one that needs all of its pods."""
+    """Minimum number of pods of an elastic job; 0 for a job that needs all of its pods."""
     policy = (job.get("spec") or {}).get("elasticPolicy") or {}
     return int(policy.get("minReplicas") or 0)
 
 
 def container(manifest: Object) -> str:
-    """The container that runs the command."""
+    """Name of the container that runs the command."""
     return entry(manifest).container
 
 
 def outcome(job: Object) -> tuple[str, str]:
-    """(running | succeeded | failed | stopped, what the controller says of it)."""
+    """(running | succeeded | failed | stopped, the controller's message)."""
     status = job.get("status") or {}
     state = status.get("state") or {}
     if state.get("phase") == "Completed":
@@ -60,7 +60,7 @@ def outcome(job: Object) -> tuple[str, str]:
 
 
 def stop_of(kind: registry.Kind) -> Object | None:
-    """The change that ends a job's pods and keeps the job; None for a kind that can't."""
+    """The patch that ends a job's pods and keeps the job; None if the kind can't be stopped."""
     if not kind.suspend:
         return None
     change: Any = True
@@ -70,7 +70,7 @@ def stop_of(kind: registry.Kind) -> Object | None:
 
 
 def stopped(job: Object) -> bool:
-    """Whether someone has stopped it."""
+    """Whether the job is stopped."""
     kind = registry.of_object(job)
     found: Any = job.get("spec") or {}
     for key in kind.suspend.split(".") if kind else [""]:
@@ -79,7 +79,7 @@ def stopped(job: Object) -> bool:
 
 
 def queue_of(job: Object) -> str:
-    """The queue that it names; "" where it names none."""
+    """The queue that the job names, or ""."""
     spec = job.get("spec") or {}
     gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     pod = ((spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
@@ -87,7 +87,7 @@ def queue_of(job: Object) -> str:
 
 
 def priority_of(job: Object) -> str:
-    """The priority class that it names; "" where it names none."""
+    """The priority class that the job names, or ""."""
     spec = job.get("spec") or {}
     gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     pod = (spec.get("template") or {}).get("spec") or {}
@@ -95,12 +95,12 @@ def priority_of(job: Object) -> str:
 
 
 def started(job: Object) -> str:
-    """When its controller took it up, as Kubernetes writes times; "" when that isn't known."""
+    """Start time of the job, as Kubernetes writes times; "" if unknown."""
     return str((job.get("status") or {}).get("startTime") or job["metadata"].get("creationTimestamp") or "")
 
 
 def finished(job: Object) -> str:
-    """When it ended; "" while it hasn't."""
+    """End time of the job; "" while it runs."""
     status = job.get("status") or {}
     if outcome(job)[0] == RUNNING:
         return ""

@@ -1,4 +1,4 @@
-"""What a job has to know of the platform: names in the contract, for one team."""
+"""The platform as a job needs it: the names in the contract, for one team."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from trainyard.contract.model import Contract, Pool, Team
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
 
-BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
-MLFLOW_SECRET = "trainyard-mlflow"  # the team's log-in to MLflow, where it asks for one; the site makes it
-SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in each team's namespace
+BUCKET = "runs"  # bucket for code, results and checkpoints, below the team's name
+MLFLOW_SECRET = "trainyard-mlflow"  # the team's log-in to MLflow, if the server requires one; the site creates it
+SECRET = "trainyard-s3"  # the team's keys to the store; the chart creates it in each team's namespace
 
 
 @dataclass(frozen=True)
 class TeamConfig:
-    """A team, and the platform that its jobs run on."""
+    """A team, and the platform that runs its jobs."""
 
     team: Team
     contract: Contract
-    secret: str = SECRET  # with the keys to the store
-    pull_secrets: tuple[Mapping[str, str], ...] = ()  # a team's are on its accounts
+    secret: str = SECRET  # Secret with the keys to the store
+    pull_secrets: tuple[Mapping[str, str], ...] = ()  # empty for a team, whose service accounts have them
 
     @classmethod
     def of_platform(cls, contract: Contract) -> TeamConfig:
-        """The platform itself: the release's namespace and its own keys, no queue and no class."""
+        """Creates the configuration of the platform itself: the release's namespace and keys, no queue and no class."""
         return cls(
             Team(contract.namespace, pools=contract.pools),
             contract,
@@ -35,22 +35,22 @@ class TeamConfig:
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
-        """From the contract. Raises UsageError when the team isn't there."""
+        """Creates a team's configuration from the contract. Raises UsageError if the team does not exist."""
         return cls(contract.team(team), contract)
 
     @property
     def platform_image(self) -> str:
-        """The image of containers that bring code and packages."""
+        """Image of the containers that transfer code and packages."""
         return self.contract.images["platform"]
 
     def image(self, name: str, framework: str, pool: Pool | None = None) -> str:
-        """The image with its host: one without comes from the platform's registry; none means the platform's own.
+        """The full image name. A name without host is in the platform's registry; no name means the platform's image.
 
         Args:
-            pool: where its GPUs are; None: it has none.
+            pool: the GPU pool of the job; None: the job has no GPUs.
 
         Raises:
-            UsageError: the platform has no image for the framework, or none that computes on the pool's GPUs.
+            UsageError: the platform has no image for the framework, or none that can compute on the pool's GPUs.
         """
         cuda = pool is not None and pool.cuda
         if not name:
@@ -67,7 +67,7 @@ class TeamConfig:
         return found
 
     def _refused(self, image: str, pool: str, framework: str = "") -> str:
-        """Raises UsageError for an image of ours without CUDA on GPUs that compute, which is that of the framework."""
+        """Raises UsageError for a platform image without CUDA on GPUs; `framework` if the image is its default."""
         key = next((key for key, known in self.contract.images.items() if known == image), "")
         instead = self.contract.cuda_images.get(key)
         whose = f"the platform's image for {framework}, {image}," if framework else image

@@ -1,1 +1,1 @@
-"""One module a framework, called as in `trainyard.yaml`: its `build` makes the spec of the job."""
+"""One module for each framework, named as in `trainyard.yaml`: its `build` makes the job's spec."""

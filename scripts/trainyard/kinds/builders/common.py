@@ -1,4 +1,4 @@
-"""What builders share: replicas, the run policy of training-operator, and how ranks of a node are started."""
+"""Shared parts of the builders: replicas, the run policy of training-operator, and the start of a node's ranks."""
 
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,28 @@ RANKS = Path(__file__).parent.with_name("ranks.py")
 
 
 def replica(count: int, pod: Object, spec: JobSpec) -> Object:
-    """Replicas of one role, as operators take them."""
+    """Replicas of one role, in the operators' format."""
     return {"replicas": count, "restartPolicy": "OnFailure" if spec.retries else "Never", "template": pod}
 
 
 def run_policy(spec: JobSpec, team_config: TeamConfig, queue: str, members: int) -> Object:
-    """Queue, gang, deadline and what is left of a finished job, for training-operator."""
+    """The run policy of training-operator: queue, gang, deadline and clean-up."""
     gang: Object = {"queue": queue, "minAvailable": members}
     if priority := spec.priority or team_config.team.priority:
         gang["priorityClass"] = priority
     return {
-        # Finished pods stay for their logs; what still runs when the job has ended holds no GPU any longer.
+        # Finished pods stay for their logs; pods that still run when the job has ended are deleted and free their GPUs.
         "cleanPodPolicy": "Running",
         "ttlSecondsAfterFinished": spec.keep,
         "activeDeadlineSeconds": spec.deadline,
-        # The operator ends the job when restarts reach this number, so one more than there may be.
+        # The operator ends the job when restarts reach this number, so it is one more than the allowed restarts.
         "backoffLimit": spec.retries + 1,
         "schedulingPolicy": gang,
     }
 
 
 def started(spec: JobSpec) -> list[str]:
-    """`python train.py` with several ranks a node is started by `ranks`; any other command as it is."""
+    """The command; `python train.py` with several ranks per node is wrapped in `ranks`, any other is unchanged."""
     words = list(spec.command)
     if spec.ranks_per_node == 1 or words[0].rpartition("/")[2] not in PYTHONS or len(words) == 1:
         return literal(words)
@@ -45,7 +45,7 @@ def started(spec: JobSpec) -> list[str]:
 
 
 def workers_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
-    """The spec of a job of workers alone, the first of which uploads the results."""
+    """Spec of a job with workers only; the first worker uploads the results."""
     kind = registry.of_framework(spec.framework)
     command = tuple(literal(spec.command))
     worker = template(spec, team_config, Part(kind.container, command, gpus=True, uploads=True, uploader="-worker-0"))
@@ -54,7 +54,7 @@ def workers_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
 
 
 def master_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
-    """The spec of a job of one master, which uploads the results, and workers for the other nodes."""
+    """Spec of a job with a master, which uploads the results, and workers for the other nodes."""
     kind = registry.of_framework(spec.framework)
     command = tuple(started(spec))
     replicas = {

@@ -1,4 +1,4 @@
-"""A plain Job of Kubernetes: one pod."""
+"""Plain Kubernetes Job: one pod."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from trainyard.names import QUEUE
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """The job's spec."""
+    """Builds the job's spec."""
     pod = template(spec, team_config, Part("main", tuple(literal(spec.command)), gpus=True, uploads=True))
     pod["spec"]["restartPolicy"] = "Never"
-    # Volcano makes the PodGroup of a pod that has none; this names its queue.
+    # Volcano makes the PodGroup of a pod without one; this names its queue.
     pod["metadata"]["annotations"] = {QUEUE: queue}
     return {
         "backoffLimit": spec.retries,

@@ -1,4 +1,4 @@
-"""MPIJob: a launcher that starts ranks in workers by mpirun."""
+"""MPIJob: a launcher that starts ranks in the workers with mpirun."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
 from trainyard.kinds.team_config import TeamConfig
 
-# The operator says where hosts are listed and which program reaches them, in words of Open MPI 4 alone. Version 5
-# doesn't know them, and would start every rank in the launcher. A member's own image may have either.
+# The operator passes the host file and the remote shell in variables that only Open MPI 4 reads. Version 5 needs
+# these, or it would start every rank in the launcher. A member's own image may have either version.
 OPEN_MPI_5 = {"PRTE_MCA_plm_ssh_agent": "/etc/mpi/kubexec.sh", "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile"}
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """The job's spec."""
+    """Builds the job's spec."""
     launcher = template(spec, team_config, Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True))
     for name, value in OPEN_MPI_5.items():
         launcher["spec"]["containers"][0]["env"].append({"name": name, "value": value})
-    # Workers wait for the launcher to start ranks in them. Their template is one: the first uploads the results.
+    # Workers wait for the launcher to start ranks in them. They share one template: the first uploads the results.
     worker = Part("mpi", ("sleep", "infinity"), gpus=True, uploads=True, waits=True, uploader="-worker-0")
     replicas = {
         "Launcher": replica(1, launcher, spec),
@@ -33,12 +33,12 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
 
 
 def _mpirun(spec: JobSpec) -> list[str]:
-    """One process for each slot of each worker; of a command that calls mpirun itself only the folder is added."""
+    """One process for each slot of each worker; a command that calls mpirun itself only gets the working directory."""
     home = ["-wdir", pods.home(spec)] if pods.home(spec) else []
     if starts_ranks(spec.command) and (own := split(spec.command)).starter in MPIRUN:
         return [spec.command[0], *([] if own.last("wdir") else home), *spec.command[1:]]
     words = ["mpirun", "-np", str(spec.nodes * spec.ranks_per_node), "--bind-to", "none", "--map-by", "slot"]
-    # Ranks talk over the pods' network; orterun's own messages too.
+    # Restrict the ranks' traffic, and orterun's own messages, to the pod network.
     for key, value in (("btl", "tcp,self"), ("btl_tcp_if_include", "eth0"), ("oob_tcp_if_include", "eth0")):
         words += ["--mca", key, value]
     return [*words, *home, *pods.announced(spec, spec.command)]

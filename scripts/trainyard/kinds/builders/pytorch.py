@@ -1,4 +1,4 @@
-"""PyTorchJob: a master and workers, each with a rank for every GPU; elastic, workers alone under torchrun."""
+"""PyTorchJob: a master and workers, one rank per GPU; if elastic, only workers, under torchrun."""
 
 from pathlib import Path
 from typing import Any
@@ -12,28 +12,28 @@ from trainyard.kinds.team_config import TeamConfig
 
 TORCHRUN = ("-m", "torch.distributed.run")
 REJOIN = Path(__file__).parent.with_name("rejoin.py")
-# When a node goes its peers' ranks fail in the middle of a step, and torchrun counts that like an error of the script.
+# When a node fails, its peers' ranks fail in mid-step, and torchrun counts that like an error of the script.
 LOSSES = 5
-# Seconds that ranks wait for more of them once the least number is there; torchrun's own 30 would be idle time.
+# Seconds that ranks wait for more nodes once the minimum is reached; torchrun's default of 30 would be idle time.
 GATHER_S = 5
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """The job's spec."""
+    """Builds the job's spec."""
     body = _elastic(spec, team_config, queue) if spec.min_nodes else master_job(spec, team_config, queue)
-    # Left out, the operator says `auto`: torchrun then starts a rank for every core of a node where it finds no GPU.
+    # Without this field the operator sets `auto`: torchrun then starts a rank for every core of a node without GPUs.
     return body | {"nprocPerNode": str(spec.ranks_per_node)}
 
 
 def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """Workers that torchrun joins and joins again. Worker 0 is where they meet, and rank 0.
+    """Workers that torchrun joins and rejoins. Worker 0 hosts the rendezvous and is rank 0.
 
-    The scheduler places pods by their number, so that worker 0 comes first. A master would have no number to go by.
+    The scheduler places pods by index, so worker 0 comes first. A master has no index.
     """
     kind = registry.of_framework(spec.framework)
     part = Part(kind.container, tuple(_rejoining(spec)), gpus=True, uploads=True, uploader="-worker-0")
     pod = template(spec, team_config, part)
-    pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
+    pod["spec"].pop("topologySpreadConstraints", None)  # a free GPU is used on any node
     return {
         "runPolicy": run_policy(spec, team_config, queue, spec.min_nodes),
         "elasticPolicy": {
@@ -43,15 +43,15 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
             "rdzvBackend": "c10d",
             "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
         },
-        # A pod that was taken away ended by a signal, and is created again; one that failed by itself ends the job.
+        # A pod that was evicted ended by a signal, and is created again; a pod that failed by itself ends the job.
         kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "ExitCode"}},
     }
 
 
 def _rejoining(spec: JobSpec) -> list[str]:
-    """`python train.py` under torchrun, which reads the operator's PET_… variables, and that under `rejoin`.
+    """`python train.py` under torchrun, which reads the operator's PET_… variables, and torchrun under `rejoin`.
 
-    A command that is neither Python nor torchrun is left as it is.
+    Leaves a command unchanged that is neither Python nor torchrun.
     """
     first, *rest = spec.command
     name = first.rpartition("/")[2]

@@ -9,7 +9,7 @@ from trainyard.kinds.team_config import TeamConfig
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
-    """The job's spec."""
+    """Builds the job's spec."""
     command = tuple(literal(spec.command))
     chief = template(spec, team_config, Part("tensorflow", command, gpus=True, uploads=True))
     replicas = {"Chief": replica(1, chief, spec)}

@@ -1,4 +1,4 @@
-"""Volcano Job: a master and workers, without an operator between."""
+"""Volcano Job: a master and workers, without a training operator."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ PORT = 23456
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
-    """The job's spec."""
+    """Builds the job's spec."""
     command = tuple(started(spec))
     tasks = [("master", 1, True)] + ([("worker", spec.nodes - 1, False)] if spec.nodes > 1 else [])
     made = []
     for name, replicas, uploads in tasks:
         pod = template(spec, team_config, Part("main", command, gpus=True, uploads=uploads))
-        # A Volcano Job has no deadline of its own, its pods do.
+        # A Volcano Job has no deadline field, but its pods do.
         pod["spec"] |= {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline}
         made.append({"name": name, "replicas": replicas, "template": pod})
     body: Object = {
@@ -30,7 +30,7 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
         "plugins": {
             "pytorch": ["--master=master", "--worker=worker", f"--port={PORT}"],
             "env": [],
-            # A DNS name per pod, also before it is ready. The team's network policy decides, not one of the plugin's.
+            # A DNS name per pod, even before it is ready. The team's network policy applies, not the plugin's.
             "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
         },
         "policies": [
