@@ -1,7 +1,7 @@
-"""Starts several ranks of a Python program on one node; travels into its pod as text: `python3 -c TEXT COUNT WORDS...`.
+"""Starts several ranks of a Python program on one node; passed to its pod as text: `python3 -c TEXT COUNT WORDS...`.
 
-Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE and the master's address, as of torch's own launcher.
-When one fails the others are ended, and its exit code is the node's.
+Each rank gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE and the master's address, as from torch's own launcher.
+If one rank fails, the others are ended, and its exit code is the node's.
 """
 
 import os
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     for local in range(count):
         own = dict(env, RANK=str(node * count + local), WORLD_SIZE=str(nodes * count), GROUP_RANK=str(node))
         own.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(count), GROUP_WORLD_SIZE=str(nodes))
-        # By this libraries such as Lightning know that a launcher has started them, and read the rest.
+        # Libraries such as Lightning detect a launcher by this variable, and then read the others.
         own.setdefault("TORCHELASTIC_RUN_ID", env.get("TRAINYARD_JOB", "trainyard"))
         ranks.append(subprocess.Popen([sys.executable, *words], env=own))
     code = wait(ranks, None)
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
 
 
 def wait(ranks: "list[subprocess.Popen[bytes]]", limit: "float | None") -> int:
-    """Until all have ended, until `limit`, or without one until the first failed; returns the code of a failed one."""
+    """Waits until all ranks end or, at `limit` or without one, until one fails; returns the code of a failed rank."""
     while True:
         codes = [rank.poll() for rank in ranks]
         failed = next((code for code in codes if code), 0)
@@ -51,7 +51,7 @@ def wait(ranks: "list[subprocess.Popen[bytes]]", limit: "float | None") -> int:
 
 
 def end(ranks: "list[subprocess.Popen[bytes]]") -> None:
-    """Asks all ranks to end."""
+    """Terminates all ranks."""
     for rank in ranks:
         if rank.poll() is None:
             rank.terminate()

@@ -1,1 +1,1 @@
-"""Admission rules: which there are, and what they would say to a user's manifests, without a cluster."""
+"""Admission rules: their definitions, and their verdicts on a user's manifests without a cluster."""

@@ -1,6 +1,6 @@
-"""The admission policies, asked without a cluster: their own expressions, with a site's parameters.
+"""Evaluates the admission policies without a cluster: their own expressions, with a site's parameters.
 
-What an API server alone knows is left out: rights beyond the queues of a team, quotas, Pod Security, schemas.
+Omits what only an API server has: permissions beyond the queues of a team, quotas, Pod Security, schemas.
 """
 
 import functools
@@ -14,9 +14,9 @@ from trainyard.kinds import registry
 from trainyard.policy import cel, rules
 
 Object = dict[str, Any]
-LIMIT_RANGER = "kubernetes.io/limit-ranger"  # annotation in which the API server notes what a LimitRange gave
+LIMIT_RANGER = "kubernetes.io/limit-ranger"  # annotation in which the API server lists defaults from a LimitRange
 Path = tuple[str | int, ...]
-# (group, kind) -> resource, of everything that policies look at.
+# (group, kind) -> resource, for everything that policies match.
 RESOURCES = {
     ("", "Pod"): "pods",
     ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
@@ -45,7 +45,7 @@ RESOURCES = {
 
 @dataclass(frozen=True)
 class Violation:
-    """What one rule says. `path` is the part of the object that it speaks of, as far as that can be told."""
+    """Violation of one rule. `path` is the part of the object that it is about, if known."""
 
     rule: str
     message: str
@@ -54,7 +54,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Requester:
-    """Who asks: a user's name, the queues that they may use, and whether they may manage tenants."""
+    """The requesting user: name, queues that they may use, and whether they may manage tenants."""
 
     user: str = "member"
     queues: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Requester:
 
 @dataclass(frozen=True)
 class Request:
-    """One request to the API server; `team` is None outside of teams' namespaces."""
+    """One request to the API server; `team` is None outside the namespaces of teams."""
 
     obj: Object
     requester: Requester
@@ -74,7 +74,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Policy:
-    """One rule with its programs. `looks` are its (group, resource, operations)."""
+    """One rule with its programs. `looks` are the (group, resource, operations) that it matches."""
 
     name: str
     id: str
@@ -85,14 +85,14 @@ class Policy:
     variables: Mapping[str, str]
     validations: tuple[tuple[str, str, str], ...]  # expression, message, messageExpression
     advice: bool = False  # by default it only warns
-    option: str = ""  # what brings it
+    option: str = ""  # component that installs it
 
     def in_force(self, contract: Contract) -> bool:
-        """Whether the site has it: a rule of an option that is off is not there."""
+        """Whether the rule is enabled at the site: a rule of a disabled option is not installed."""
         return contract.modes.get(self.name, "off" if self.option else "enforce") != "off"
 
     def concerns(self, request: Request) -> bool:
-        """Whether the request is one that the rule matches by kind, operation and namespace."""
+        """Whether the rule matches the request by kind, operation and namespace."""
         if request.team is None and not self.clusterwide:
             return False
         obj = request.obj
@@ -137,7 +137,7 @@ def _policy(name: str, raw: Object) -> Policy:
 
 
 def violations(request: Request, contract: Contract) -> list[Violation]:
-    """Everything that the rules in force say against the request, one for each validation that fails."""
+    """All violations of the rules in force, one for each validation that fails."""
     found: list[Violation] = []
     obj, old = cel.place(request.obj), None if request.old is None else cel.place(request.old)
     for policy in policies():
@@ -147,7 +147,7 @@ def violations(request: Request, contract: Contract) -> list[Violation]:
 
 
 def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contract) -> list[Violation]:
-    """What one rule says of an object whose parts know their places (`cel.place`)."""
+    """Violations of one rule by an object whose parts know their places (`cel.place`)."""
     labels = {"trainyard.io/team": request.team.name} if request.team else {}
     scope: Object = {
         "object": obj,
@@ -185,7 +185,7 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
 
 
 def annotations_of(team: Team | None) -> dict[str, str]:
-    """Those of a team's namespace, as the chart writes them."""
+    """Annotations of a team's namespace, as the chart writes them."""
     if team is None:
         return {}
     defaults = {
@@ -207,7 +207,7 @@ def annotations_of(team: Team | None) -> dict[str, str]:
 
 
 def defaulted(obj: Object, team: Team | None) -> Object:
-    """The object as it reaches the rules: after the API server's defaults, and a team's LimitRange for pods."""
+    """The object as the rules see it: after the API server's defaults and, for pods, the team's LimitRange."""
     done = json.loads(json.dumps(obj))
     kind, spec = done.get("kind"), done.get("spec")
     if not isinstance(spec, dict):
@@ -233,7 +233,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
 
 
 def _volcano(spec: Object) -> None:
-    """What Volcano's webhook writes into a Job before the rules see it."""
+    """Sets the defaults that Volcano's webhook sets in a Job before the rules see it."""
     spec["queue"] = spec.get("queue") or "default"
     tasks = [task for task in spec.get("tasks") or [] if isinstance(task, dict)]
     if not spec.get("minAvailable") and tasks:
@@ -243,7 +243,7 @@ def _volcano(spec: Object) -> None:
 
 
 def quantities(container: Object, limits: Object) -> list[str]:
-    """Fills in what the API server and a team's LimitRange give to a container; returns what the latter gave."""
+    """Sets the defaults of the API server and a team's LimitRange in a container; returns those of the LimitRange."""
     resources = container.setdefault("resources", {})
     given = resources.get("limits") or {}
     requests = {**given, **(resources.get("requests") or {})}
@@ -257,7 +257,7 @@ def quantities(container: Object, limits: Object) -> list[str]:
 
 
 class Variables:
-    """`variables.<name>`: evaluated when it is first asked for. `site` has a site's values of some, as `params`."""
+    """`variables.<name>`: evaluated on first use. `site` overrides entries of some, such as `params`."""
 
     def __init__(
         self, expressions: Mapping[str, str], scope: Object, site: Mapping[str, Mapping[str, Any]] | None = None
@@ -277,7 +277,7 @@ class Variables:
 
 
 class _Authorizer:
-    """`authorizer.group(…).resource(…).name(…).check(…).allowed()`, for the two rights that rules ask about."""
+    """`authorizer.group(…).resource(…).name(…).check(…).allowed()`, for the two permissions that rules check."""
 
     def __init__(self, requester: Requester, asked: Mapping[str, str] | None = None) -> None:
         self._requester, self._asked = requester, dict(asked or {})

@@ -1,7 +1,7 @@
-"""The rules of policies/, as their files describe them, with what several of them share put in.
+"""The rules of policies/, as described in their files and completed with the parts that several rules share.
 
-A file has what is its rule's own of a ValidatingAdmissionPolicy: notes, rules on resources, conditions and variables by
-name, validations. It may say `{kinds: training-operator, operations: [...]}` in place of a rule on resources, name a
+A file has the parts of a ValidatingAdmissionPolicy that are specific to its rule: notes, resource rules, conditions and
+variables by name, validations. It may use `{kinds: training-operator, operations: [...]}` as a resource rule, name a
 condition without an expression, and use a variable that others use, too: these come from the registry of kinds and from
 `policies/shared/`. The variable `params` has the parameters that its expressions name; the chart gives their values.
 """
@@ -19,7 +19,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import ROOT
 
-PREFIX = "trainyard-"  # of the names of policies and bindings in a cluster
+PREFIX = "trainyard-"  # prefix of the names of policies and bindings in a cluster
 SHARED, MATCHING = "shared/variables.yaml", "shared/matching.yaml"
 NOTES = ("id", "advice", "option", "about", "scope")  # annotations of the policy
 NAMED, PARAMETER = re.compile(r"\bvariables\.(\w+)"), re.compile(r"\bvariables\.params\.(\w+)")
@@ -28,9 +28,9 @@ REPLICAS = "@REPLICAS@"
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `id` is its number, `about` one sentence. `advice`: by default it only warns.
+    """One rule: `id` is its number, `about` one sentence. `advice`: whether it only warns by default.
 
-    `option`: the component that brings what it is about; it is there with that one, and its mode among its values.
+    `option`: the component that it belongs to; the rule exists if that is enabled, with its mode among its values.
     """
 
     name: str
@@ -41,19 +41,19 @@ class Rule:
 
 
 def policy_files() -> list[Path]:
-    """The admission policies, one rule a file."""
+    """The files of the admission policies, one for each rule."""
     return sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
 
 
 def policy(file: Path) -> dict[str, Any]:
-    """A rule's ValidatingAdmissionPolicy, whole. Raises TrainyardError for a variable that nobody defines."""
+    """The complete ValidatingAdmissionPolicy of a rule. Raises TrainyardError for an undefined variable."""
     found = completed(file)
     refusals = [{"expression": "", "message": "", "reason": "Forbidden", **one} for one in found["spec"]["validations"]]
     return {**found, "spec": {"failurePolicy": "Fail", **found["spec"], "validations": refusals}}
 
 
 def completed(file: Path) -> dict[str, Any]:
-    """What a file says, with what rules share put in. Raises TrainyardError for a variable that nobody defines."""
+    """A file's content with the shared parts filled in. Raises TrainyardError for an undefined variable."""
     found: dict[str, Any] = yaml.safe_load(file.read_text())
     conditions = {name: own or matching()["conditions"][name] for name, own in found.get("matchConditions", {}).items()}
     spec = {
@@ -74,7 +74,7 @@ def completed(file: Path) -> dict[str, Any]:
 
 
 def _variables(found: dict[str, Any], file: Path) -> list[dict[str, str]]:
-    """Those that a rule lists; behind its parameters those that it uses of what rules share, in the order of there."""
+    """Variables of a rule: its parameters, the shared variables that it uses, in their order, then its own."""
     listed: dict[str, str | None] = found.get("variables", {})
     known = shared() | {name: expression for name, expression in listed.items() if expression} | {"params": ""}
     used, waiting = set(), {*listed, *NAMED.findall(str(found["validations"]))}
@@ -93,21 +93,21 @@ def _variables(found: dict[str, Any], file: Path) -> list[dict[str, str]]:
 
 @functools.cache
 def shared() -> dict[str, str]:
-    """Expressions of the variables that rules share, by name."""
+    """Expressions of the shared variables, by name."""
     listed = yaml.safe_load((ROOT / "policies" / SHARED).read_text())
     return {name: expression.replace(REPLICAS, _replicas()) for name, expression in listed.items()}
 
 
 @functools.cache
 def matching() -> dict[str, dict[str, Any]]:
-    """What several rules look at, and when, by name."""
+    """Shared resource rules and match conditions, by name."""
     found: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "policies" / MATCHING).read_text())
     return found
 
 
 @functools.cache
 def rules() -> tuple[Rule, ...]:
-    """All rules, by their number."""
+    """All rules, by number."""
     found = []
     for file in policy_files():
         said = yaml.safe_load(file.read_text())
@@ -116,12 +116,12 @@ def rules() -> tuple[Rule, ...]:
 
 
 def advice() -> frozenset[str]:
-    """Names of the rules that by default only warn, and guard nothing."""
+    """Names of the rules that only warn by default, and protect nothing."""
     return frozenset(rule.name for rule in rules() if rule.advice)
 
 
 def resource_rules(rule: dict[str, Any]) -> list[dict[str, Any]]:
-    """A file's rule on resources as the API server takes it: kinds of a part of the chart by their groups."""
+    """Resource rules of a file as the API server expects them: a chart part's kinds are replaced by their groups."""
     if "kinds" not in rule:
         return [{**rule, "operations": list(rule["operations"])}]
     made = matching()["kinds"].get(rule["kinds"]) or registry.rules(registry.of_part(rule["kinds"]))
@@ -129,7 +129,7 @@ def resource_rules(rule: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _replicas() -> str:
-    """The map of roles of whatever kind of job it is; {} for what has none."""
+    """The map of a job's roles, for any kind of job; {} if it has none."""
     keys = [kind.replicas for kind in registry.KINDS if kind.replicas]
     first, *others = [f"variables.spec.?{key}" for key in keys]
     return "\n  ".join([first, *(f".or({one})" for one in others), ".orValue({})"])

@@ -1,14 +1,14 @@
-"""The part of CEL (Common Expression Language, with Kubernetes' additions) in which the admission policies are written.
+"""The subset of CEL (Common Expression Language, with Kubernetes' additions) that the admission policies use.
 
     program = cel.compile("object.spec.?queue.orValue('') in ['a', 'b']")
     program({"object": cel.place({"spec": {"queue": "a"}})})     # True
 
-What `place` has marked keeps its path through selection and concatenation, also where a field is missing, so that
-`cel.path(value)` tells which part of the object a message speaks of. An evaluation that fails as it would in the API
-server is a `CelError`, as is a function that no rule needs, which is refused by name.
+A value marked by `place` keeps its path through selection and concatenation, even if a field is missing, so that
+`cel.path(value)` tells which part of the object a message is about. An evaluation that would fail in the API
+server raises `CelError`, and so does a function that no rule needs, which is named in the error.
 
-Nothing checks types or names before the evaluation, so `true || 1` is true here and refused there; for the rest,
-tests/policies/cel_corpus.yaml holds each value against a real API server's.
+Types and names are not checked before the evaluation, so `true || 1` is true here and rejected there; otherwise
+tests/policies/cel_corpus.yaml compares each value with a real API server's.
 """
 
 from trainyard.policy.cel.parse import compile

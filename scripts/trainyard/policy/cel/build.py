@@ -1,4 +1,4 @@
-"""Programs made of programs: selections, indexes, operators, literals of lists and maps."""
+"""Programs composed of programs: selections, indexes, operators, list and map literals."""
 
 import functools
 from collections.abc import Callable
@@ -29,7 +29,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": add,
     **{sign: functools.partial(arithmetic, sign) for sign in "-*/%"},
 }
-Entry = tuple[bool, Program]  # whether a `?` stands before it
+Entry = tuple[bool, Program]  # whether a `?` precedes the entry
 
 
 def variable(scope: Scope, name: str) -> Any:
@@ -56,7 +56,7 @@ def index(value: Program, key: Program, optional: bool) -> Program:
 
 
 def _given(optional: bool, value: Any) -> list[Any]:
-    """The value as a list, which is empty for an optional entry that is missing."""
+    """The value in a list; the list is empty for a missing optional entry."""
     if not optional:
         return [value]
     if not isinstance(value, Optional):

@@ -1,4 +1,4 @@
-"""What may be called: CEL's own functions, and of Kubernetes' additions those that need no cluster."""
+"""Functions: CEL's own, and those of Kubernetes' additions that need no cluster."""
 
 import functools
 import itertools
@@ -26,7 +26,7 @@ from trainyard.policy.cel.strings import (
 )
 from trainyard.policy.cel.values import CelError, Optional, Type, add, at, kind_of, order, path, same
 
-# The language and Kubernetes know these; they are refused by name, since no rule of the platform needs them.
+# CEL and Kubernetes have these functions, which no rule of the platform needs; the error names the function.
 UNSUPPORTED = frozenset(
     """
     timestamp duration getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes
@@ -37,7 +37,7 @@ UNSUPPORTED = frozenset(
     transformMapEntry jsonpatch.escapeKey
     """.split()  # noqa: SIM905
 )
-# What values of the caller may answer to (`cel_call`): Kubernetes' authorizer.
+# OF_HOST: methods that the caller's values may implement (`cel_call`), for Kubernetes' authorizer.
 ORDERED = ("bool", "bytes", "double", "int", "string", "uint")
 OF_HOST = frozenset("path group serviceAccount resource subresource namespace name check allowed reason".split())  # noqa: SIM905
 
@@ -58,7 +58,7 @@ def _sum(items: list[Any]) -> Any:
 
 
 def _order(one: Any, other: Any) -> int:
-    """As `order`, for items that one list may hold side by side: what has no order counts as equal."""
+    """Like `order`, but for items of one list: items that can't be ordered count as equal."""
     try:
         return order(one, other)
     except CelError:
@@ -93,7 +93,7 @@ def _value(one: Optional) -> Any:
 
 @functools.cache
 def compiled(pattern: str) -> Any:
-    """The pattern of RE2, as Go has them. Raises CelError for what RE2 refuses."""
+    """The compiled RE2 pattern, with Go's semantics. Raises CelError if RE2 rejects it."""
     options = re2.Options()
     options.log_errors = False
     try:
@@ -103,7 +103,7 @@ def compiled(pattern: str) -> Any:
 
 
 def _matched(text: str, pattern: str, most: int = -1) -> list[str]:
-    """As Go: nothing is found right behind what was found last."""
+    """All matches as in Go: an empty match right after the previous match is skipped."""
     found, end = [], -1
     for match in compiled(pattern).finditer(text):
         if match[0] or match.start() != end:
@@ -112,7 +112,7 @@ def _matched(text: str, pattern: str, most: int = -1) -> list[str]:
     return found if most < 0 else found[:most]
 
 
-# By name and types of the arguments; `*` is any type. Those with a dot before the name are called on a value.
+# Keyed by name and argument types; `*` is any type. A prefix with a dot is the type of the receiver.
 OVERLOADS: dict[str, Callable[..., Any]] = {
     "dyn(*)": lambda value: value,
     "type(*)": lambda value: Type(kind_of(value)),
@@ -182,7 +182,7 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     },
 }
 _SHAPE = re.compile(r"((?:\w+\.)*)(\w+)\((.*)\)")
-# Before a function, no values.
+# Prefixes that are namespaces of functions, not types of receivers.
 NAMESPACES = frozenset({"optional", "lists", "sets", "strings", "ip", "format", "jsonpatch"})
 
 
@@ -205,7 +205,7 @@ FUNCTIONS, METHODS = _known()
 
 
 def check(name: str, count: int, method: bool) -> None:
-    """Raises CelError where no function, or no method, of that name takes so many arguments."""
+    """Raises CelError unless a function, or a method, of that name accepts that number of arguments."""
     if (method and name in OF_HOST) or (name, count) in (METHODS if method else FUNCTIONS):
         return
     if name in UNSUPPORTED:

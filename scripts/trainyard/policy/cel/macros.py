@@ -1,4 +1,4 @@
-"""What decides itself which of its parts is evaluated: `&&` and `||`, loops over lists and maps, optional values."""
+"""Operators and macros that control evaluation: `&&` and `||`, loops over lists and maps, optional values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def truth(value: Any) -> bool:
 
 
 def logic(left: Program, right: Program, decides: bool) -> Program:
-    """`||` and `&&`: the side that decides wins, also over one that fails."""
+    """`||` and `&&`: the operand that decides the result wins, even if the other fails."""
 
     def program(scope: Scope) -> bool:
         try:
@@ -57,7 +57,7 @@ Of = Callable[[Any, Program], Any]
 
 
 def _decided(decides: bool) -> Callable[[Any, list[Program], Of], bool]:
-    """`exists` and `all`: an item that decides wins, also over items before it that fail."""
+    """`exists` and `all`: an item that decides the result wins, even if earlier items fail."""
 
     def fold(items: Any, bodies: list[Program], of: Of) -> bool:
         failed = None
@@ -88,7 +88,7 @@ def _map(items: Any, bodies: list[Program], of: Of) -> list[Any]:
 
 
 def binding(name: str, value: Program, variable: str, body: Program) -> Program:
-    """`optMap` and `optFlatMap`: the body with what an optional value holds."""
+    """`optMap` and `optFlatMap`: evaluates the body with the content of an optional value."""
 
     def program(scope: Scope) -> Any:
         optional = value(scope)
@@ -103,7 +103,7 @@ def binding(name: str, value: Program, variable: str, body: Program) -> Program:
 
 
 def otherwise(name: str, value: Program, other: Program) -> Program:
-    """`or` and `orValue`: the other one is evaluated only where an optional value is missing."""
+    """`or` and `orValue`: evaluates the alternative only if the optional value is missing."""
 
     def program(scope: Scope) -> Any:
         found = value(scope)

@@ -1,4 +1,4 @@
-"""CEL text to a program: a function of the variables. Each part of the grammar becomes a closure."""
+"""Parser from CEL text to a program: a function of the variables. Each grammar rule becomes a closure."""
 
 import functools
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-")
 
 @functools.cache
 def compile(text: str) -> Program:
-    """The program of an expression. CelError for what is not of the grammar, and for functions that aren't there."""
+    """Compiles an expression. Raises CelError for a syntax error or an unknown function."""
     try:
         parser = _Parser(text)
         program = parser.ternary()
@@ -49,7 +49,7 @@ class _Parser:
         return self.token[0] != "text" and self.token[1] in signs
 
     def _taken(self, sign: str) -> bool:
-        """Takes the sign if it is next."""
+        """Consumes the sign if it is next."""
         if not self._is(sign):
             return False
         self._take()
@@ -93,7 +93,7 @@ class _Parser:
         return self._after(self._primary())
 
     def _after(self, value: Program) -> Program:
-        """The value with the selections, indexes and calls behind it."""
+        """The value with the selections, indexes and calls that follow it."""
         while self._is(".", "["):
             if self._take() == "[":
                 optional = self._taken("?")
@@ -149,7 +149,7 @@ class _Parser:
         return found
 
     def _namespace(self, space: str) -> Program:
-        """`optional.of(…)`; the name by itself is a function or a variable."""
+        """`optional.of(…)`; without a call behind it, the name is a function or a variable."""
         if not self._taken("."):
             return self._named(space)
         name = f"{space}.{self._name(NO_FIELDS)}"
@@ -179,7 +179,7 @@ class _Parser:
         raise CelError(f"unexpected {word or 'end'}")
 
     def _number(self, negate: bool = False) -> Program:
-        """A literal; the sign before it belongs to it, so that the smallest int can be written."""
+        """A number literal; a preceding sign is part of the literal, so that the smallest int can be written."""
         kind, word = self.token
         if negate and kind == "int" and word[-1] not in "uU":
             self._take()

@@ -12,7 +12,7 @@ TEXT = re.compile(
     r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?[0-9]+)"
 )
 POWERS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "m": -3, "u": -6, "n": -9}
-DIGITS = 18  # so many are sure to have place in 64 bits
+DIGITS = 18  # that many digits always fit in 64 bits
 BINARY_DIGITS = 14
 FINEST = -9
 MOST = 2**63 - 1
@@ -22,9 +22,9 @@ PRECISION = 3000
 
 @dataclass(frozen=True)
 class Quantity:
-    """What `quantity()` makes of a text: `number`, held as a whole number of 64 bits times 10 to the power of `scale`.
+    """Result of `quantity()`: `number`, stored as a 64-bit integer times 10 to the power of `scale`.
 
-    Without a scale it is held as a big number, of which Kubernetes says that it is no whole number whatever it is.
+    Without a scale it is stored as a big number, which Kubernetes never treats as an integer.
     """
 
     number: Decimal
@@ -35,7 +35,7 @@ KINDS[Quantity] = "kubernetes.Quantity"
 
 
 def parse(text: Any) -> Quantity:
-    """What is finer than a billionth is rounded away from zero. Raises CelError."""
+    """Parses a quantity; rounds fractions of a billionth away from zero. Raises CelError."""
     match = TEXT.fullmatch(str(text))
     if not match or not match[0]:
         raise CelError(f"invalid quantity: {text}")
@@ -59,12 +59,12 @@ def parse(text: Any) -> Quantity:
 
 
 def amount(text: Any) -> Decimal:
-    """The number that a quantity says. Raises CelError."""
+    """Value of a quantity. Raises CelError."""
     return parse(text).number
 
 
 def number(value: Any) -> float | None:
-    """A quantity such as 500m or 2Gi as cores or bytes; None when it is none."""
+    """A quantity such as 500m or 2Gi as cores or bytes; None if it is invalid."""
     try:
         return float(amount(value))
     except CelError:
@@ -77,19 +77,19 @@ def is_amount(text: str) -> bool:
 
 
 def as_int(one: Quantity) -> int:
-    """The quantity as a whole number. Raises CelError where Kubernetes holds it as none, `1000m` and `1.0` too."""
+    """The quantity as an integer. Raises CelError if Kubernetes stores it as none, such as `1000m` and `1.0`."""
     if one.scale is None or one.scale < 0:
         raise CelError("cannot convert value to integer")
     return whole(int(one.number))
 
 
 def is_whole(one: Quantity) -> bool:
-    """Whether `as_int` gives a number."""
+    """Whether `as_int` succeeds."""
     return _gives(as_int, one)
 
 
 def as_float(one: Quantity) -> float:
-    """About the number: the error of a product of two doubles."""
+    """The approximate value, with the error of a product of two doubles."""
     scale = FINEST if one.scale is None else one.scale
     with localcontext() as context:
         context.prec = PRECISION
@@ -98,7 +98,7 @@ def as_float(one: Quantity) -> float:
 
 
 def add(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:
-    """The sum, or with `sign` -1 the difference."""
+    """The sum, or the difference if `sign` is -1."""
     two = other if isinstance(other, Quantity) else Quantity(Decimal(int(other)), 0)
     with localcontext() as context:
         context.prec = PRECISION
@@ -110,7 +110,7 @@ def add(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:
 
 
 def order(one: Quantity, other: Quantity) -> int:
-    """-1, 0 or 1."""
+    """-1, 0 or 1: the order of two quantities."""
     return int(one.number > other.number) - int(one.number < other.number)
 
 

@@ -1,4 +1,4 @@
-"""Conversions between types, and what is done with texts: places count characters, as in CEL."""
+"""Type conversions and string functions; positions count characters, as in CEL."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard.policy.cel.values import CelError, Uint, at, path, whole
 
-# What Go takes for white space.
+# Go's white space.
 SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -73,7 +73,7 @@ def to_string(value: Any) -> str:
 
 
 def _shortest(value: float) -> str:
-    """A double as Go's shortest text: with an exponent below 1e-4 and from 1e+21 on."""
+    """Go's shortest text of a double: with an exponent below 1e-4 and from 1e+21 on."""
     if not math.isfinite(value):
         return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()

@@ -1,4 +1,4 @@
-"""CEL text to tokens, and the values of its literals."""
+"""Lexer from CEL text to tokens, and the values of literals."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ PLAIN = {
 
 
 def read(text: str) -> Iterator[tuple[str, str]]:
-    """(kind, word) of each token, then ("end", "") forever. Raises CelError."""
+    """Yields (kind, word) of each token, then ("end", "") forever. Raises CelError."""
     place = 0
     while place < len(text):
         match = TOKEN.match(text, place)
@@ -45,7 +45,7 @@ def read(text: str) -> Iterator[tuple[str, str]]:
 
 
 def literal(kind: str, word: str) -> Any:
-    """The value of a token of kind `int`, `double` or `text`. Raises CelError."""
+    """Value of a token of kind `int`, `double` or `text`. Raises CelError."""
     if kind == "double":
         number = float(word)
         if number == float("inf"):
@@ -59,7 +59,7 @@ def literal(kind: str, word: str) -> Any:
     begin = prefix[0].lower() if prefix else ""
     quoted = word[len(begin) :]
     marks = 3 if quoted[:3] in ('"""', "'''") else 1
-    # Windows' ends of lines are one sign in a text of several lines, as in Go.
+    # A Windows line ending is one character in a multi-line string, as in Go.
     inner = quoted[marks:-marks].replace("\r\n", "\n").replace("\r", "\n")
     if "b" in begin:
         return inner.encode() if "r" in begin else _bytes(inner)

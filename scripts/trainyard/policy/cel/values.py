@@ -1,4 +1,4 @@
-"""Values of CEL as Python's own, those of an object with their path in it; types, equality, order, arithmetic."""
+"""Values of CEL as Python values, with their path if they are part of an object; types, equality, order, arithmetic."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Path = tuple[str | int, ...]
 
 
 class CelError(Exception):
-    """The expression can't be evaluated; an API server refuses the request then."""
+    """The expression can't be evaluated; an API server would reject the request."""
 
 
 class Text(str):
@@ -18,7 +18,7 @@ class Text(str):
 
 
 class Number(int):
-    """A whole number of an object."""
+    """An integer of an object."""
 
     path: Path = ()
 
@@ -36,18 +36,18 @@ class Items(list):
 
 
 class Uint(int):
-    """A number without a sign."""
+    """An unsigned integer."""
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type as a value, as `type(x)` gives it."""
+    """A type as a value, as returned by `type(x)`."""
 
     name: str
 
 
 class Optional:
-    """A value that may be missing; `path` says where it would be."""
+    """A value that may be missing; `path` is where it would be."""
 
     def __init__(self, value: Any = None, there: bool = False, path: Path | None = None) -> None:
         self.value, self.there, self.path = value, there, path
@@ -71,7 +71,7 @@ TYPES = ("bool", "bytes", "double", "int", "list", "map", "null_type", "string",
 
 
 def kind_of(value: Any) -> str:
-    """The name of a value's type in CEL."""
+    """Name of a value's type in CEL."""
     python: type = type(value)
     return KINDS.get(python) or _kind(python)
 
@@ -82,7 +82,7 @@ def _kind(python: type) -> str:
 
 
 def at(value: Any, path: Path | None) -> Any:
-    """The value with that path, where its type can carry one."""
+    """The value with that path, if its type can hold one."""
     if path is None or isinstance(value, (bool, Uint)):
         return value
     kinds: tuple[tuple[type[Any], type[Any]], ...] = ((Text, str), (Number, int), (Map, dict), (Items, list))
@@ -95,7 +95,7 @@ def at(value: Any, path: Path | None) -> Any:
 
 
 def place(value: Any, path: Path = ()) -> Any:
-    """A copy of an object whose every part knows its path. A null in a map is left out, as the API server does."""
+    """A copy of an object in which every part has its path. Nulls in maps are omitted, as by the API server."""
     if isinstance(value, dict):
         there = {str(key): one for key, one in value.items() if one is not None}
         return at({key: place(one, (*path, key)) for key, one in there.items()}, path)
@@ -105,12 +105,12 @@ def place(value: Any, path: Path = ()) -> Any:
 
 
 def path(value: Any) -> Path | None:
-    """Where in the object the value, or most of a text, comes from."""
+    """Path in the object of the value, or of most of a text."""
     return getattr(value, "path", None)
 
 
 def select(value: Any, key: Any, optional: bool = False) -> Any:
-    """`value.key` or `value[key]`; with `optional`, or on an optional value, an Optional."""
+    """`value.key` or `value[key]`; an Optional if `optional` is set or the value is one."""
     if isinstance(value, Optional):
         if not value.there:
             here = None if value.path is None else (*value.path, key)
@@ -142,12 +142,12 @@ def _index(key: Any) -> int:
 
 
 def held(whole: dict[Any, Any], key: Any) -> bool:
-    """Whether the map has the key. `1` and `1.0` are the same one, `true` is none of them."""
+    """Whether the map has the key. `1` and `1.0` are the same key, `true` is neither."""
     return kind_of(key) in ("string", *NUMBERS) and key in whole
 
 
 def same(one: Any, other: Any) -> bool:
-    """CEL's equality: values of different types differ, `1` and `true` too; numbers are equal as numbers."""
+    """CEL's equality: values of different types differ, even `1` and `true`; numbers are equal as numbers."""
     kinds = kind_of(one), kind_of(other)
     if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
         return bool(float(one) == float(other) if "double" in kinds else one == other)
@@ -172,7 +172,7 @@ def contains(item: Any, whole: Any) -> bool:
 
 
 def order(one: Any, other: Any) -> int:
-    """-1, 0 or 1: which of the two comes first. Raises CelError where CEL knows no order."""
+    """-1, 0 or 1: the order of two values. Raises CelError if CEL defines none."""
     kinds = kind_of(one), kind_of(other)
     if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
         if "double" in kinds:
@@ -185,7 +185,7 @@ def order(one: Any, other: Any) -> int:
 
 
 def add(one: Any, other: Any) -> Any:
-    """`one + other`; a text keeps the longer of the two paths, the later one of two of a length."""
+    """`one + other`; a text keeps the path of its longer operand, or of the second if both are equally long."""
     kind = kind_of(one)
     if kind == kind_of(other):
         if kind == "string":
@@ -204,7 +204,7 @@ def _deeper(one: Path | None, other: Path | None) -> Path | None:
 
 
 def arithmetic(sign: str, one: Any, other: Any) -> Any:
-    """`+ - * / %` of two numbers of one type, as Go does it: rounded towards zero, and no overflow is let pass."""
+    """`+ - * / %` of two numbers of one type, as in Go: rounded towards zero, and an overflow is an error."""
     kind = kind_of(one)
     if kind != kind_of(other) or kind not in NUMBERS or (kind == "double" and sign == "%"):
         raise CelError(f"no such overload: {kind} {sign} {kind_of(other)}")
@@ -215,7 +215,7 @@ def arithmetic(sign: str, one: Any, other: Any) -> Any:
         if right == 0:
             raise CelError("division by zero" if sign == "/" else "modulus by zero")
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        whole(quotient)  # the smallest int by -1 overflows, also as a remainder
+        whole(quotient)  # the smallest int divided by -1 overflows, also for the remainder
         result = quotient if sign == "/" else left - quotient * right
     else:
         result = left + right if sign == "+" else left - right if sign == "-" else left * right
@@ -238,7 +238,7 @@ def negative(value: Any) -> Any:
 
 
 def whole(value: int) -> int:
-    """The value itself, where 64 bits hold it. Raises CelError."""
+    """The value, if it fits in 64 bits. Raises CelError otherwise."""
     low, high = (0, 2**64) if isinstance(value, Uint) else (-(2**63), 2**63)
     if not low <= value < high:
         raise CelError(f"{kind_of(value)} overflow")

@@ -1,8 +1,8 @@
-"""What the platform fills in where a member has left it open, by the one table in policies/fill/table.yaml.
+"""Defaults that the platform fills in for members, from the table in policies/fill/table.yaml.
 
 from trainyard.policy import fill
 
-fill.policies()                            # a MutatingAdmissionPolicy of each group of kinds, for the chart
+fill.policies()                            # a MutatingAdmissionPolicy for each group of kinds, for the chart
 made = fill.filled(manifest, contract, team)   # the same without an API server
 made.obj, made.names, made.images          # the object, what was filled in, (old, new) images
 """

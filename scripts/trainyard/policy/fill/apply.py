@@ -1,4 +1,4 @@
-"""The table applied to an object without an API server: variables by our evaluator of CEL, patches in Python."""
+"""Applies the table to an object without an API server: variables by our evaluator of CEL, patches in Python."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Filled:
-    """An object with what was filled in: `names` as the annotation has them, `images` as (old, new)."""
+    """A filled-in object: `names` as in the annotation, `images` as (old, new)."""
 
     obj: Object
     names: tuple[str, ...] = ()
@@ -25,23 +25,23 @@ class Filled:
 
 
 def lists(contract: Contract, team: Team) -> Object:
-    """The site's lists; none where its API server fills nothing in for the team."""
+    """Parameters of the fill policies; {} if the API server fills nothing in for the team."""
     found: Object = (contract.raw.get("policies") or {}).get("fill") or {}
     return found if found.get("served") and team.fills else {}
 
 
 def group_of(obj: Object) -> Group | None:
-    """The group of kinds that an object belongs to; None for what is left alone."""
+    """The group of kinds that an object belongs to; None if nothing is filled in for it."""
     api = str(obj.get("apiVersion", "")).rpartition("/")[0]
     resource = RESOURCES.get((api, str(obj.get("kind"))), "")
     return next((group for group in groups() if group.looks_at(api, resource)), None)
 
 
 def filled(obj: Object, contract: Contract, team: Team, user: str = "member") -> Filled:
-    """The object as the API server would take it from a member of the team; a copy. Of other kinds: the object itself.
+    """A copy of the object as the API server would admit it from a member of the team; other kinds are unchanged.
 
     Raises:
-        TrainyardError: its shape is not that of its kind, so that nothing can be said of it.
+        TrainyardError: the object doesn't have the shape of its kind, so the result is unknown.
     """
     group = group_of(obj)
     if group is None:
@@ -81,7 +81,7 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
     known = scope["variables"]
     changes, names, images = [], [], []
     for entry in group.entries:
-        if entry.way == "remove":  # an API server computes it; no manifest has it
+        if entry.way == "remove":  # computed by the API server; no manifest has it
             continue
         places = known.cel_select(render.fills(entry))
         for item in known.cel_select(entry.place) if places else []:
@@ -100,7 +100,7 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
 
 
 def _tell(made: Object, names: list[str], images: list[tuple[str, str]]) -> None:
-    """Notes what was filled in, beside what was noted before, in the annotations that a policy would write."""
+    """Adds what was filled in to the annotations that a policy would write."""
     if not names:
         return
     _change(made, ("metadata", "annotations"), "add", dict((made.get("metadata") or {}).get("annotations") or {}))
@@ -116,14 +116,14 @@ def _path(entry: Entry, scope: Object) -> tuple[str, ...]:
 
 
 def _apart(value: Any) -> Any:
-    """A copy in which no part stands twice, as an alias of YAML has it."""
+    """A deep copy that shares no parts, as an alias of YAML does."""
     if isinstance(value, dict):
         return {key: _apart(one) for key, one in value.items()}
     return [_apart(one) for one in value] if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:
-    """A value of the evaluator without the places that it remembers."""
+    """A value of the evaluator without its paths."""
     return json.loads(json.dumps(value))
 
 

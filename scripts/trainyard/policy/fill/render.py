@@ -1,7 +1,7 @@
-"""Makes MutatingAdmissionPolicies of the table: for each group one expression that gives a JSON Patch.
+"""Renders the table as MutatingAdmissionPolicies: for each group one expression that gives a JSON Patch.
 
-Where an entry applies is a variable of the policy, `fills<n>`: JSON pointers of places. All are computed of the object
-as it came; then come the patches: what has to be around the fields, the fields, and the annotations that tell of them.
+The places where an entry applies are a variable of the policy, `fills<n>`: JSON pointers. All are computed from the
+original object; then follow the patches: parents of the fields, the fields, and the annotations that list them.
 """
 
 import functools
@@ -12,22 +12,22 @@ from trainyard.policy.fill.table import Entry, Group, groups
 
 PREFIX = "trainyard-fill-"
 API, KIND = "admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"
-TOLD = "trainyard.io/filled"  # annotation: what was filled in
-STANDS_IN = "trainyard.io/image-stands-in"  # annotation: which image was replaced by which
+TOLD = "trainyard.io/filled"  # annotation: names of the filled-in fields
+STANDS_IN = "trainyard.io/image-stands-in"  # annotation: replaced images with their replacements
 IMAGES = "images"  # the place whose entries replace images
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @functools.cache
 def policies() -> tuple[dict[str, Any], ...]:
-    """The policies, by group; the chart writes a site's values into their variables `params` and `site`."""
+    """The policies, by group; the chart writes a site's values to their variables `params` and `site`."""
     return tuple(_policy(group) for group in groups())
 
 
 def packed() -> dict[str, Any]:
-    """The policies as the chart carries them: groups share most of their texts, and a release has to be small.
+    """The policies as stored in the chart: groups share most of their texts, and a release has a size limit.
 
-    `texts` has each once; a policy has `variables`, names with numbers of texts, and `patches`, numbers to be joined.
+    `texts` has each text once; a policy has `variables`, names with indexes of texts, and `patches`, indexes to join.
     """
     texts: dict[str, int] = {}
 
@@ -48,13 +48,13 @@ def packed() -> dict[str, Any]:
 
 
 def variables(group: Group) -> dict[str, str]:
-    """Variables of a group, then those that say where its entries apply: `fills<n>`, and `some` for any of them."""
+    """Variables of a group, then `fills<n>` for the places of its entries, and `some` if any of them applies."""
     made = {**dict(group.variables), **{fills(entry): _applies(entry) for entry in group.entries}}
     return made | {"some": " || ".join(f"variables.{fills(entry)}.size() > 0" for entry in group.entries)}
 
 
 def fills(entry: Entry) -> str:
-    """The variable that says where an entry applies."""
+    """Name of the variable with the places where an entry applies."""
     return f"fills{entry.number}"
 
 
@@ -64,7 +64,7 @@ def _policy(group: Group) -> dict[str, Any]:
         "kind": KIND,
         "metadata": {"name": f"{PREFIX}{group.name}", "annotations": {"trainyard.io/about": group.about}},
         "spec": {
-            # What can't be filled in stays as it is; the rules say then what is missing.
+            # An object that can't be filled in is unchanged; the rules then report what is missing.
             "failurePolicy": "Ignore",
             "reinvocationPolicy": "IfNeeded",
             "matchConstraints": {"resourceRules": [dict(rule) for rule in group.rules]},
@@ -107,7 +107,7 @@ def _patches(group: Group) -> list[str]:
 
 
 def _parents(group: Group) -> dict[tuple[str, tuple[str, ...]], list[Entry]]:
-    """Every map and list around a field, by place and path, the outer ones first; with the entries that need it."""
+    """All parents of the fields, by place and path, outer before inner, with the entries that need them."""
     found: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
     for entry in group.entries:
         if entry.way in ("add", "append"):
@@ -134,7 +134,7 @@ def _patch(way: str, pointer: str, value: str) -> str:
 
 
 def _field(path: tuple[str, ...]) -> str:
-    """The expression of a field below `p.t`, as an optional value."""
+    """The expression for a field below `p.t`, as an optional value."""
     text = "p.t"
     for part in path:
         if part.startswith("="):
@@ -145,12 +145,12 @@ def _field(path: tuple[str, ...]) -> str:
 
 
 def _pointer(path: tuple[str, ...]) -> str:
-    """The JSON pointer of a field, as an expression."""
+    """The expression for the JSON pointer of a field."""
     parts = [f"jsonpatch.escapeKey({part[1:]})" if part.startswith("=") else quoted(part)[:1] + quoted(part)[2:]
              for part in path]  # fmt: skip
     return "p.at + '/' + " + " + '/' + ".join(parts).replace("' + '", "")
 
 
 def quoted(*keys: str) -> str:
-    """A JSON pointer as a text of CEL."""
+    """A JSON pointer as a string literal of CEL."""
     return "'" + "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys) + "'"

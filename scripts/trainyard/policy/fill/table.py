@@ -13,14 +13,14 @@ from trainyard.paths import ROOT
 from trainyard.policy.rules import resource_rules, shared
 
 FILE = ROOT / "policies" / "fill" / "table.yaml"
-WARNING = FILE.with_name("told.yaml")  # the policy that tells members of images that were replaced
+WARNING = FILE.with_name("told.yaml")  # the policy that warns members of replaced images
 WAYS = ("add", "append", "replace", "remove")
 NAMED = re.compile(r"\bvariables\.(\w+)")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that is filled in; `path` leads from the place on, and a part that begins with `=` is an expression."""
+    """One default to fill in; `path` starts at the place, and a part that begins with `=` is an expression."""
 
     name: str
     place: str
@@ -29,12 +29,12 @@ class Entry:
     value: str = ""
     way: str = "add"
     absent: tuple[str, ...] = ()
-    number: int = 0  # in the table
+    number: int = 0  # position in the table
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Kinds that are filled in alike. `rules` are resource rules; `variables` are in the order of their use."""
+    """Kinds with the same defaults. `rules` are resource rules; `variables` are in order of use."""
 
     name: str
     about: str
@@ -43,13 +43,13 @@ class Group:
     variables: tuple[tuple[str, str], ...]
 
     def looks_at(self, group: str, resource: str) -> bool:
-        """Whether objects of that resource belong to it."""
+        """Whether the resource belongs to the group."""
         return any(group in rule["apiGroups"] and resource in rule["resources"] for rule in self.rules)
 
 
 @functools.cache
 def groups() -> tuple[Group, ...]:
-    """All groups. Raises TrainyardError for an entry that names what isn't there."""
+    """All groups. Raises TrainyardError for an entry with an unknown name."""
     raw = yaml.safe_load(FILE.read_text())
     known = {**shared(), **{name: _expression(text) for name, text in raw["variables"].items()}}
     found = []
@@ -78,7 +78,7 @@ def _expression(text: str) -> str:
 
 
 def _needed(entries: tuple[Entry, ...], known: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Every variable that the entries use, each after those that it uses itself."""
+    """All variables that the entries use, each after the variables that it uses itself."""
     order: dict[str, str] = {}
 
     def take(name: str) -> None:

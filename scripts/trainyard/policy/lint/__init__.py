@@ -1,4 +1,4 @@
-"""Says what would be refused or fail of Kubernetes objects, before anything is sent. Pipelines have their own rules."""
+"""Linter that predicts which Kubernetes objects would be rejected or fail. Pipelines have their own rules."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ __all__ = ["Finding", "Lines", "Severity", "Site", "manifest", "site"]
 
 
 def manifest(obj: dict[str, Any], site: Site, file: str = "manifest", lines: Lines | None = None) -> list[Finding]:
-    """What is wrong with one Kubernetes object.
+    """Findings about one Kubernetes object.
 
     Args:
-        lines: the line of a path in the file that the object comes from; left out, no line is told.
+        lines: maps a path of the object to its line in the file; if omitted, findings have no line.
     """
     report = Report(site, file, one_line=lines is None)
     objects.check(obj, lines or (lambda path: 0), report)

@@ -1,4 +1,4 @@
-"""What the admission rules say of an object, all of it and each with its place."""
+"""All violations of the admission rules by an object, each with its field."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from trainyard.policy.lint.report import Path
 from trainyard.policy.offline import Policy, Request, Requester, Violation, judge, policies
 
 Object = dict[str, Any]
-# Where a rule speaks of a name but means the field beside it.
+# Fields that are meant if a rule's path ends in a name next to them.
 BESIDE = {
     ("api-token", "serviceAccountName"): "automountServiceAccountToken",
     ("gpu-limits", "name"): "resources",
@@ -19,8 +19,8 @@ BESIDE = {
     ("image-source", "name"): "image",
     ("memory-request", "name"): "resources",
 }
-WHOLE = ("gang-size",)  # compares the job as a whole, so that nothing is learnt from one pod of it
-# The part of a job that a rule without a place in its message means; the first that is there.
+WHOLE = ("gang-size",)  # compares the job as a whole, so judging a single pod tells nothing
+# The part of a job to report if a rule's message has no path; the first that exists.
 MEANT: dict[str, tuple[Path, ...]] = {
     "gang-size": (("spec", "minAvailable"), ("spec", "runPolicy", "schedulingPolicy", "minAvailable")),
     "job-gpus": tuple(("spec", key) for key in (*REPLICA_KEYS, "tasks", "template", "containers")),
@@ -32,15 +32,15 @@ MEANT: dict[str, tuple[Path, ...]] = {
     ),
     "job-deadline": (("spec", "runPolicy"), ("spec",)),
 }
-# What a message tells to set: one with its way from spec on, or a name in camel case.
+# Fields that a message tells the user to set: with their path from spec on, or a name in camel case.
 WAY = re.compile(r"\bset spec\.([\w.]+\w)")
 FIELD = re.compile(r"\bset ([a-z]+[A-Z]\w*(?:\.\w+)*)")
-# What is set in each pod's own template where a job has no such field.
+# Fields to set in each pod template if the job has no such field.
 OF_TEMPLATE = {"job-deadline": ("in the pod template", "activeDeadlineSeconds")}
 
 
 def member(team: Team) -> Requester:
-    """Somebody of the team."""
+    """A member of the team."""
     return Requester(next(iter(team.users), "member"), team.queues)
 
 
@@ -50,7 +50,7 @@ def violations(
     """All violations of all rules. `request.obj` may already be placed, so that made-up pods keep their places.
 
     Args:
-        advice: only of rules that advise, or only of the others.
+        advice: True for advisory rules only, False for all others only.
     """
     obj = request.obj if cel.path(request.obj) is not None else cel.place(request.obj)
     for policy in policies():
@@ -66,7 +66,7 @@ def violations(
 
 
 def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Violation]:
-    """A rule names its first violation alone, so it is asked about each pod and each container by itself."""
+    """Violations of one rule. A rule reports only its first, so it judges each pod and each container separately."""
     found: list[Violation] = []
     for pod in distinct(pods):
         whole = _with_pod(obj, pod)
@@ -90,7 +90,7 @@ def _of_template(one: Violation, pod: Pod) -> Violation:
 
 
 def _with_pod(obj: Object, pod: Pod) -> Object:
-    """The object with that pod template alone."""
+    """The object with only that pod template."""
     for index, part in enumerate(pod.path):
         if part == "tasks":
             return _replaced(obj, pod.path[: index + 1], lambda all, at=pod.path[index + 1]: [all[at]])
@@ -101,7 +101,7 @@ def _with_pod(obj: Object, pod: Pod) -> Object:
 
 
 def _with_container(obj: Object, key: str, number: int, pod: Pod) -> Object:
-    """The object with that container alone, of an object with one pod."""
+    """The object, which has one pod, with only that container."""
     place = [0 if index and pod.path[index - 1] == "tasks" else part for index, part in enumerate(pod.path)]
 
     def alone(spec: Object) -> Object:
@@ -112,7 +112,7 @@ def _with_container(obj: Object, key: str, number: int, pod: Pod) -> Object:
 
 
 def _replaced(value: Any, path: Path, change: Any) -> Any:
-    """A copy along the path with another value at its end; every part keeps its place."""
+    """A copy with another value at the end of the path; every part keeps its path."""
     if not path:
         made = change(value)
     elif isinstance(value, list):
@@ -123,7 +123,7 @@ def _replaced(value: Any, path: Path, change: Any) -> Any:
 
 
 def _place(one: Violation, obj: Object) -> Path:
-    """The field that is concerned."""
+    """The field to report."""
     if one.path and one.rule not in WHOLE:
         beside = BESIDE.get((one.rule, str(one.path[-1])))
         return (*one.path[:-1], beside) if beside else one.path
@@ -142,7 +142,7 @@ def _place(one: Violation, obj: Object) -> Path:
 
 
 def _device(value: Any, name: str) -> Path:
-    """Where a resource of that name is asked for first; () when nowhere."""
+    """Path where a resource of that name is first requested; () if nowhere."""
     if isinstance(value, dict):
         for key in ("limits", "requests"):
             if isinstance(value.get(key), dict) and name in value[key]:

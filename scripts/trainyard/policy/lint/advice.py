@@ -1,11 +1,11 @@
-"""Which command writes what a file lacks: told once for a file, below its findings."""
+"""Commands that fill in what a file lacks: printed once for each file, below its findings."""
 
 from collections.abc import Collection, Iterator, Sequence
 
 from trainyard.kinds import registry
 from trainyard.policy.lint.finding import Finding, Severity
 
-# Codes that a command fixes with what the contract knows. `adopt` is named where this program has it.
+# Codes that a command can fix from the contract. `adopt` is mentioned if this program has it.
 BY_SUBMIT = frozenset(("p03", "p16", "p21", "TY601"))
 BY_ADOPT = BY_SUBMIT | frozenset(
     ("p01", "p02", "p05", "p06", "p07", "p12", "p13", "p17", "p22", "p24", "TY408", "TY602")
@@ -14,10 +14,10 @@ ADOPTED = frozenset({kind.kind for kind in registry.KINDS} | {"Pod", "Persistent
 
 
 def lines(findings: Sequence[Finding], commands: Collection[str]) -> Iterator[str]:
-    """One line for each file that a command would fix, at least in part.
+    """Yields one line for each file that a command would fix, at least in part.
 
     Args:
-        commands: those that this program has.
+        commands: commands of this program.
     """
     errors = [one for one in findings if one.severity is Severity.ERROR]
     for file in dict.fromkeys(one.file for one in errors):

@@ -1,4 +1,4 @@
-"""An object as the rules get to see it: where the API server fills in, with what it lacks."""
+"""Objects as the rules see them: with the defaults that the API server fills in."""
 
 import re
 from typing import Any
@@ -15,24 +15,24 @@ Path = tuple[str | int, ...]
 
 
 def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
-    """What a policy of the cluster would make of it; the object itself where none does."""
+    """The object as the cluster's policies would change it; the object itself if none would."""
     if not fill.lists(report.site.contract, team):
         return fill.Filled(obj)
     try:
         return fill.filled(obj, report.site.contract, team, user)
-    except (TrainyardError, AttributeError, KeyError, TypeError, ValueError):  # no shape to fill into, or no value yet
+    except (TrainyardError, AttributeError, KeyError, TypeError, ValueError):  # invalid shape, or a value still unknown
         return fill.Filled(obj)
 
 
 def _python(new: str, old: str) -> str:
-    """What to know of a stand-in for an image of another Python."""
+    """A note if the image's replacement has another version of Python."""
     named, ours = re.search(r"python[:-](3[.]?\d+|2[.]?\d*)", old), images.of_reference(new, steps=True)
     python = ours.python if ours else PYTHON
     return f" (its Python is {python})" if named and named[1].replace(".", "") != python.replace(".", "") else ""
 
 
 def tell(made: fill.Filled, lines: Lines, report: Report, task: str) -> None:
-    """Notes what the cluster fills in, so that nobody looks for it in the file."""
+    """Reports what the cluster fills in, so that nobody searches the file for it."""
     if made.names:
         at: Path = ("metadata",)
         told = "".join(f", {new} in place of {old}{_python(new, old)}" for old, new in made.images)

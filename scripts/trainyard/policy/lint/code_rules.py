@@ -1,4 +1,4 @@
-"""What a pod template's own Python text imports, against what the platform's image has."""
+"""Checks the imports of inline Python in a pod template against the modules of its image."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,11 @@ from trainyard.kinds import images, imports
 from trainyard.policy.lint.pods import Object, Pod
 from trainyard.policy.lint.report import Issue, Path
 
-KFP = "kfp"  # its executor, which steps run, is in images where `import kfp` alone would fail
+KFP = "kfp"  # images include its executor, which steps run, even where `import kfp` would fail
 
 
 def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Imports that the image of a container lacks: of scripts behind -c, and of kfp's steps."""
+    """Imports that a container's image lacks, in scripts after -c and in kfp's steps."""
     for container, path in pod.containers():
         image = images.of_reference(str(container.get("image") or ""))
         if image is None or "PYTHONPATH" in str(container.get("env")):
@@ -25,7 +25,7 @@ def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def _texts(container: Object) -> Iterator[tuple[Path, str]]:
-    """Words that may be a program: several lines."""
+    """Multi-line arguments, which may be programs."""
     for key in ("command", "args"):
         for index, word in enumerate(container.get(key) or []):
             if "import " in str(word) and "\n" in str(word):

@@ -1,4 +1,4 @@
-"""Every code that a finding can have: lint's own, of codes.yaml, and the admission rules under their numbers."""
+"""All codes of findings: lint's own, from codes.yaml, and the admission rules by their numbers."""
 
 import functools
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainyard.policy.lint.finding import Severity
 from trainyard.policy.offline import policies
 
 FILE = Path(__file__).with_name("codes.yaml")
-# What of the admission rules depends on the site that the contract describes.
+# Admission rules that depend on the site that the contract describes.
 SITE_RULES = frozenset(
     ("image-source", "pod-queue", "podgroup-queue", "vcjob-queue", "job-queue", "priority-class", "job-gpus")
 )
@@ -19,10 +19,10 @@ SITE_RULES = frozenset(
 
 @dataclass(frozen=True)
 class Code:
-    """One code.
+    """One code of a finding.
 
-    `site`: it compares with the site, so it only warns where no contract was given. `run`: the object is taken, and
-    fails or never starts when it runs.
+    `site`: compares with the site, so it only warns if no contract was given. `run`: the object is admitted, but
+    fails or never starts.
     """
 
     id: str
@@ -59,5 +59,5 @@ def _own(id: str, raw: dict[str, Any]) -> Code:
 
 @functools.cache
 def rule_codes() -> dict[str, str]:
-    """The code of each admission rule, by the rule's name."""
+    """Codes of the admission rules, by name of the rule."""
     return {code.policy: code.id for code in registry().values() if code.policy}

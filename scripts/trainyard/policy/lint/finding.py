@@ -1,11 +1,11 @@
-"""What a rule has found, and how bad that is."""
+"""Finding of a rule, and its severity."""
 
 import dataclasses
 import enum
 
 
 class Severity(enum.IntEnum):
-    """`note` is for people alone; `error` means that it would be refused or fail."""
+    """Severity of a finding. `note` is for people only; `error` means that the object would be rejected or fail."""
 
     NOTE = 0
     WARNING = 1
@@ -17,7 +17,7 @@ class Severity(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Finding:
-    """One problem at one place. `task` is a pipeline's task or the object; `field` the part of it."""
+    """One problem at one place. `task` is a pipeline's task or the object; `field` is the affected field."""
 
     file: str
     line: int
@@ -27,22 +27,22 @@ class Finding:
     task: str = ""
     field: str = ""
     severity: Severity = Severity.ERROR
-    policy: str = ""  # the admission rule that says so
+    policy: str = ""  # the admission rule that reports it
 
     @property
     def where(self) -> str:
-        """`file:line`, as editors understand it."""
+        """`file:line`, as editors expect it."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     @property
     def line_of_text(self) -> str:
-        """Everything but the hint, in one line."""
+        """All except the hint, in one line."""
         place = " ".join(filter(None, [self.task, self.field]))
         rule = f"{self.code} {self.policy}".rstrip()
         return f"{self.where}: {self.severity} {rule} {f'[{place}] ' if place else ''}{self.reason}"
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The finding as a dictionary for JSON output."""
         said = {
             "code": self.code,
             "severity": str(self.severity),

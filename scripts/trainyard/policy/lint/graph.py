@@ -1,10 +1,10 @@
-"""Circles in what waits for what."""
+"""Cycles in dependency graphs."""
 
 from collections.abc import Iterable, Mapping
 
 
 def circle(edges: Mapping[str, Iterable[str]]) -> list[str]:
-    """One circle of a graph, its first name again at the end; [] when there is none."""
+    """One cycle of a graph, with its first name repeated at the end; [] if there is none."""
     done: set[str] = set()
     for start in edges:
         trail: list[str] = []

@@ -1,4 +1,4 @@
-"""What a whole job asks for, against its queue and the team's quota."""
+"""Checks of a job's total resources against its queue and the team's quota."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ COUNTED = ("cpu", "memory")
 
 
 def queue_of(obj: Object) -> tuple[str, tuple[str, ...]]:
-    """The queue of a job and where it stands; "" when it names none."""
+    """The queue of a job and its path; "" if the job names none."""
     spec = obj.get("spec") or {}
     policy = ((spec.get("runPolicy") or {}).get("schedulingPolicy")) or {}
     if policy.get("queue"):
@@ -21,12 +21,12 @@ def queue_of(obj: Object) -> tuple[str, tuple[str, ...]]:
 
 
 def total(pods: list[Pod], resource: str) -> float:
-    """What all pods of a job ask for together."""
+    """Total request of all pods of a job."""
     return sum(pod.count * pod.amount(resource) for pod in pods)
 
 
 def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Gangs that can never start, since their queue may not have so much."""
+    """Gangs that can never start, since they exceed the capability of their queue."""
     name, path = queue_of(obj)
     if not name or not pods:
         return
@@ -45,7 +45,7 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
 
 
 def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Jobs that are larger than all that the namespace may have."""
+    """Jobs that exceed the quota of the namespace."""
     limits: dict[str, Any] = dict(team.quota.get("all") or {})
     for resource in ("pods", "gpus", "requests.cpu", "requests.memory"):
         most = number(limits.get(resource, ""))

@@ -1,4 +1,4 @@
-"""What a pod fetches while it runs, which the network of teams does not let it."""
+"""Downloads at run time that the network of teams blocks."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from trainyard.policy.lint.pod_rules import name_of, words
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Issue, Path
 
-SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only show their text
+SAYS = ("print", "echo", "debug", "info", "warning", "error", "write")  # calls that only print their text
 SET = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
 CODES = ("TY302", "TY303")
 INSTALL = re.compile(
@@ -23,7 +23,7 @@ INSTALL = re.compile(
 CLONE = re.compile(r"\bgit\s+(?:-\S+\s+)*clone\b")
 LOAD = re.compile(r"\b(?:curl|wget|urlretrieve|urlopen)\b")
 URL = re.compile(r"""\b(?:https?|ftp)://[^\s"'`)>\]]+""")
-SHOWN = re.compile(r"\b(?:echo|printf|grep)\b[^\n;&|]*")  # a shell's words that are only text
+SHOWN = re.compile(r"\b(?:echo|printf|grep)\b[^\n;&|]*")  # arguments of shell commands, only printed or searched
 LISTED = re.compile(r"""['"], ?['"]""")
 NEAR = re.compile(  # this pod, this cluster, private addresses, and names without a dot
     r"^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[|[^.]*$)|\.(?:svc|local|internal)$|\.svc\."
@@ -31,7 +31,7 @@ NEAR = re.compile(  # this pod, this cluster, private addresses, and names witho
 
 
 def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Packages that are fetched while the step runs."""
+    """Packages that are installed at run time."""
     for container, path in pod.containers():
         for at, word in _texts(container):
             if INSTALL.search(LISTED.sub(" ", _started(word))):
@@ -41,7 +41,7 @@ def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def _texts(container: dict[str, Any]) -> list[tuple[Path, str]]:
-    """Every text that its program gets, and its single words as one command."""
+    """All texts that its program gets, and its single words joined to one command."""
     found = list(words(container))
     given = [word for at, word in found if at[0] in ("command", "args")]
     single = [word if re.fullmatch(r"\S+", word) else ";" for word in given]
@@ -49,7 +49,7 @@ def _texts(container: dict[str, Any]) -> list[tuple[Path, str]]:
 
 
 def _started(word: str) -> str:
-    """Of Python code what it calls, and with which texts: a comment, a docstring or a message installs nothing."""
+    """Calls in Python code, with their texts: a comment, a docstring or a message installs nothing."""
     try:
         with warnings.catch_warnings(action="ignore"):
             nodes = list(ast.walk(ast.parse(word)))
@@ -69,7 +69,7 @@ def _names(given: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) ->
 
 
 def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Code and files that come from outside."""
+    """Code and files that are downloaded from outside."""
     for container, path in pod.containers():
         said = _texts(container)
         loads = any(LOAD.search(word) for _, word in said)
@@ -83,13 +83,13 @@ def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def outside(host: str, contract: Contract) -> bool:
-    """Whether a host is none of the cluster's and not the object store. One that Argo fills in counts as inside."""
+    """Whether a host is outside the cluster and not the object store. A host that Argo fills in counts as inside."""
     store = _host(str(mapping_of(contract, "s3").get("endpoint") or ""))
     return "{" not in host and host != store and not NEAR.search(host)
 
 
 def mapping_of(contract: Contract, key: str) -> dict[str, object]:
-    """A block of the contract; empty where it has none."""
+    """A block of the contract; {} if it is missing."""
     found = contract.raw.get(key)
     return found if isinstance(found, dict) else {}
 

@@ -1,4 +1,4 @@
-"""One Kubernetes object: its shape, the admission rules, and what they can't see."""
+"""Checks of one Kubernetes object: its shape, the admission rules, and problems that these can't see."""
 
 import re
 from dataclasses import replace
@@ -18,10 +18,10 @@ WORKFLOWS = ("Workflow", "WorkflowTemplate", "CronWorkflow")
 
 
 def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights.Account | None = None) -> None:
-    """Notes everything about one object. `lines` tells the line of a path in it.
+    """Reports all findings about one object. `lines` maps a path of the object to its line.
 
     Args:
-        who: would create it; left out: a member of the team.
+        who: account that would create it; default: a member of the team.
     """
     label, who = task or named(obj), who or rights.member(bool(report.site.contract.raw.get("serving")))
     if not _allowed(obj, lines, report, label, who):
@@ -31,7 +31,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
         report.add("TY105", lines(path), what, hint, task=label, at=path)
     _name(obj, lines, report, label)
     if any(len(path) <= 2 for path, _, _ in broken):
-        return  # without its main parts nothing more can be said
+        return  # without its main parts nothing else can be checked
     obj, wrong = shapes.fixed(obj, broken)
     team = report.site.team(_namespace(obj))
     made = arrival.arriving(obj, report, team, _requester(who, report, team).user)
@@ -40,13 +40,13 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
     try:
         _rules(obj, made.obj, lines, report, label, team, wrong, who)
     except (AttributeError, KeyError, TypeError, ValueError):
-        if not broken:  # a shape that no schema here describes, and that no rule could read
+        if not broken:  # no schema covers this shape, and no rule could read it
             what = "its spec can't be read"
             report.add("TY105", lines(("spec",)), what, "see manifests/jobs for examples", task=label, at=("spec",))
 
 
 def _allowed(obj: Object, lines: Lines, report: Report, task: str, who: rights.Account) -> bool:
-    """Notes what speaks against its kind and place. False: nothing more can be said about such a kind."""
+    """Reports an object of an unsuitable kind or namespace. False: its kind can't be checked further."""
     if said := rights.missing(obj, who):
         report.add("TY106", lines(("kind",)), *said, task=task, at="kind")
         return False
@@ -63,7 +63,7 @@ def _namespace(obj: Object) -> str:
 
 
 def _filled_later(obj: Object, path: Path) -> bool:
-    """Whether the field is one whose value Argo fills in before it creates the object."""
+    """Whether Argo fills in the field's value before it creates the object."""
     value: Any = obj
     for part in path:
         value = value[int(part)] if isinstance(value, list) else mapping(value).get(str(part))
@@ -93,7 +93,7 @@ def _rules(
     broken: list[Path],
     who: rights.Account,
 ) -> None:
-    """Asks the rules about an object as it arrives; in what was written aliases of YAML can be told."""
+    """Applies the rules to an object as the API server would see it; YAML aliases are only visible in `written`."""
     contract, shared = report.site.contract, repeated(written)
     ready = cel.place(defaulted(obj, team))
     found = [replace(pod, repeated=pod.path in shared) for pod in pods(ready)]

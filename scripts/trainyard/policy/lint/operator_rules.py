@@ -1,4 +1,4 @@
-"""What training-operator and Kubernetes ask of jobs, beside the platform's rules. Volcano has a module of its own."""
+"""Requirements of training-operator and Kubernetes for jobs. Volcano has its own module."""
 
 import re
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from trainyard.kinds import registry
 from trainyard.policy.lint.pods import Object, Pod, distinct
 from trainyard.policy.lint.report import Issue
 
-UNNAMED = ("mpi",)  # this operator takes whatever container is first
+UNNAMED = ("mpi",)  # this operator uses the first container, whatever its name
 MASTERS = ("Master",)
-BEYOND = re.compile(r"^[0-9]|\.")  # what other objects' names may have and a service's may not
+BEYOND = re.compile(r"^[0-9]|\.")  # allowed in names of other objects, but not of services
 
 
 def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Kinds of training-operator: names, the container that is looked for, the role of which there is one."""
+    """Jobs of training-operator: their names, the container that the operator expects, and the single master."""
     known, kind = registry.of_object(obj), str(obj.get("kind"))
     if known is None or known.part != registry.OPERATOR:
         return
@@ -34,7 +34,7 @@ def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> It
 
 
 def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Jobs and CronJobs: their pods end."""
+    """Jobs and CronJobs whose restart policy would never let their pods end."""
     if str(obj.get("apiVersion")) != "batch/v1":
         return
     for pod in pods:

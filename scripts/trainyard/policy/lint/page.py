@@ -1,4 +1,4 @@
-"""Writes docs/lint.md: how lint is used, and every code with its meaning."""
+"""Writes docs/lint.md: the usage of lint, and every code with its meaning."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ TOPICS = {
 
 
 def render() -> str:
-    """The page."""
+    """The text of the page."""
     return TEXT.read_text().replace("{codes}\n", "\n".join(_topics()).rstrip() + "\n")
 
 

@@ -1,4 +1,4 @@
-"""What a pod template says about itself: images, amounts, nodes, buckets, claims."""
+"""Checks of a pod template by itself: images, quantities, nodes, buckets, claims."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ NODE_RESOURCES = ("cpu", "memory")
 
 
 def words(container: Object) -> Iterator[tuple[Path, str]]:
-    """Every text that a container's program gets, with its field."""
+    """All texts that a container's program gets, with their fields."""
     for key in ("command", "args"):
         for index, word in enumerate(container.get(key) or []):
             yield (key, index), str(word)
@@ -28,7 +28,7 @@ def words(container: Object) -> Iterator[tuple[Path, str]]:
 
 
 def name_of(container: Object) -> str:
-    """How messages call a container."""
+    """Name of a container in messages."""
     return f"container {container.get('name') or 'main'}"
 
 
@@ -42,13 +42,13 @@ def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def unversioned(image: str) -> bool:
-    """Whether the image has neither a digest nor a tag of its own."""
+    """Whether the image has neither a digest nor a tag other than latest."""
     tag = image.rpartition("/")[2].partition(":")[2]
     return "@sha256:" not in image and tag in ("", "latest")
 
 
 def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Amounts that are none, and limits below requests."""
+    """Invalid quantities, and limits below requests."""
     for container, path in pod.containers():
         resources = container.get("resources") or {}
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
@@ -68,7 +68,7 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Devices that no pool has."""
+    """Devices that no pool offers."""
     known = {*contract.gpu_resources, *contract.listed("allowedResources")}
     for container, path in pod.containers():
         for resource in (container.get("resources") or {}).get("limits") or {}:
@@ -95,7 +95,7 @@ def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def selected(pod: Pod, contract: Contract) -> list[Pool]:
-    """Pools whose labels don't contradict the pod's selector, and whose kind is the pod's."""
+    """Pools that match the pod's node selector and kind."""
     wanted = {key: str(value) for key, value in (pod.spec.get("nodeSelector") or {}).items()}
     own = {key for pool in contract.pools for key in pool.labels}
     matching = [
@@ -114,7 +114,7 @@ def fitting(pod: Pod, contract: Contract) -> list[Pool]:
 
 
 def tolerates(pod: Pod, pool: Pool) -> bool:
-    """Whether a pool's taint lets the pod in."""
+    """Whether the pod tolerates a pool's taint."""
     if not pool.taint or pool.taint.get("effect") == "PreferNoSchedule":
         return True
     for one in pod.spec.get("tolerations") or []:
@@ -127,7 +127,7 @@ def tolerates(pod: Pod, pool: Pool) -> bool:
 
 
 def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Our images for CPUs on GPUs that would compute."""
+    """Platform images without CUDA on GPUs that can compute."""
     pools = [pool for pool in fitting(pod, contract) if pool.kind == "gpu"]
     if not pools or not all(pool.cuda for pool in pools):
         return
@@ -142,7 +142,7 @@ def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Pods that no pool would take. Pods without GPUs may go to nodes that are in no pool."""
+    """Pods that fit no pool. Pods without GPUs may run on nodes outside the pools."""
     pools = selected(pod, contract)
     if not pools and (pod.spec.get("nodeSelector") or _gpu(pod, contract)) and contract.pools:
         names = ", ".join(pool.name for pool in contract.pools)
@@ -157,7 +157,7 @@ def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Work that spot nodes may lose."""
+    """Work that is lost if a spot node is reclaimed."""
     pools = fitting(pod, contract)
     meant = [pool for pool in pools if pool.spot]
     if not meant or any(not pool.spot for pool in pools if not _gpu(pod, contract) or pool.kind == "gpu"):
@@ -174,7 +174,7 @@ def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Addresses of buckets that the contract has not."""
+    """URLs of buckets that are not in the contract."""
     for container, path in pod.containers():
         for at, word in words(container):
             for name in dict.fromkeys(BUCKET.findall(word)):
@@ -183,7 +183,7 @@ def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Volumes that live as long as their pod, of a class that is not for teams."""
+    """Ephemeral volumes with a storage class that teams may not use."""
     for index, volume in enumerate(pod.spec.get("volumes") or []):
         claim = mapping(mapping(mapping(volume).get("ephemeral")).get("volumeClaimTemplate"))
         if not claim:
@@ -195,7 +195,7 @@ def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
 
 
 def storage_class(name: str, contract: Contract, team: Team) -> tuple[str, str] | None:
-    """What is wrong with a storage class, and the hint; None when teams may claim it, or get another in its place."""
+    """The problem with a storage class, and the hint; None if teams may use it, or get another class instead."""
     replaced = fill.lists(contract, team).get("clusterClasses") or ()
     if name in (*contract.storage_classes, *replaced) or not contract.storage_classes:
         return None
@@ -204,7 +204,7 @@ def storage_class(name: str, contract: Contract, team: Team) -> tuple[str, str] 
 
 
 def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
-    """What is wrong with a bucket, and the hint; None when a team may use it."""
+    """The problem with a bucket, and the hint; None if a team may use it."""
     usable = [one.name for one in contract.buckets.values() if one.teams != "none"]
     if name in usable or not contract.buckets:
         return None

@@ -1,4 +1,4 @@
-"""The pods that an object asks for: where their templates stand, how many there are, and what they hold."""
+"""Pods of an object: the paths of their templates, their number, and their resources."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ CONTAINERS = ("initContainers", "containers")
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod template. `path` leads to it in its object; `role`: its name in the job.
+    """One pod template. `path` is its path in the object; `role`: its name in the job.
 
-    `repeated`: an alias of YAML for an earlier pod, so that the file has its mistakes once.
+    `repeated`: whether it is a YAML alias of an earlier pod, so that the file has its mistakes only once.
     """
 
     spec: Object
@@ -29,7 +29,7 @@ class Pod:
 
     @property
     def spec_path(self) -> Path:
-        """Where a person finds its spec."""
+        """Path of the pod's spec in the file."""
         return cel.path(self.spec) or (*self.path, "spec")
 
     def containers(self) -> Iterator[tuple[Object, Path]]:
@@ -40,7 +40,7 @@ class Pod:
                     yield one, cel.path(one) or (*self.spec_path, key, index)
 
     def amount(self, resource: str) -> float:
-        """What one pod asks for: the sum of its containers, or the largest init container."""
+        """Request of one pod: the sum of its containers, or the largest init container."""
         sums = {
             key: [asked(one, resource) for one in self.spec.get(key) or [] if isinstance(one, dict)]
             for key in CONTAINERS
@@ -48,17 +48,17 @@ class Pod:
         return max(sum(sums["containers"]), *sums["initContainers"], 0)
 
     def gpus(self, resources: tuple[str, ...]) -> float:
-        """GPUs of any of the resources that one pod asks for."""
+        """GPUs of any of these resources that one pod requests."""
         return sum(self.amount(resource) for resource in resources)
 
 
 def distinct(pods: list[Pod]) -> list[Pod]:
-    """The pods without those that repeat an earlier one. Equal ones that are written twice are two."""
+    """The pods except those that repeat an earlier one. Equal pods that are written twice are both included."""
     return [pod for pod in pods if not pod.repeated]
 
 
 def repeated(obj: Object) -> frozenset[Path]:
-    """Paths of pod templates that are an earlier one's by an alias of YAML, in an object as it was read."""
+    """Paths of pod templates that are YAML aliases of an earlier one, in an object as read."""
     seen: set[int] = set()
     found = set()
     for pod in pods(obj):
@@ -69,7 +69,7 @@ def repeated(obj: Object) -> frozenset[Path]:
 
 
 def asked(container: Object, resource: str) -> float:
-    """The request of a container, else its limit; 0 where there is none or it is invalid."""
+    """Request of a container, else its limit; 0 if neither is set or it is invalid."""
     resources = container.get("resources") or {}
     for key in ("requests", "limits"):
         value = (resources.get(key) or {}).get(resource)
@@ -79,7 +79,7 @@ def asked(container: Object, resource: str) -> float:
 
 
 def pods(obj: Object) -> list[Pod]:
-    """Every pod template of an object, of the kinds that lint knows; an Argo workflow's are in `workflow`."""
+    """All pod templates of an object of a known kind; for those of an Argo workflow see `workflow`."""
     spec, kind = obj.get("spec"), obj.get("kind")
     if not isinstance(spec, dict):
         return []
@@ -112,5 +112,5 @@ def _one(holder: Object, path: Path, count: Any, role: str = "") -> list[Pod]:
 
 
 def mapping(value: Any) -> Object:
-    """The value, if it is an object at all; else an empty one."""
+    """The value, if it is a mapping; else {}."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Collects findings of one file, and knows the site that they are judged by."""
+"""Collects the findings of one file, for the site that they are judged by."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,25 +12,25 @@ from trainyard.policy.lint.finding import Finding, Severity
 Path = tuple[str | int, ...]
 Issue = tuple[str, Path, str, str]  # code, field, reason, hint
 Lines = Callable[[Path], int]
-HINT = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
+HINT = re.compile(r": |\. (?=[A-Z])")  # separators between a rule's reason and its hint
 HINTS = {
     "TY101": "correct that line",
     "TY102": "compile the pipeline again with kfp",
     "TY103": "correct it, then compile again",
 }
-LATER = "\N{HORIZONTAL ELLIPSIS}"  # stands for what Argo fills in, in a manifest inside a workflow
-ANY = "team"  # stands for a team that nobody named
+LATER = "\N{HORIZONTAL ELLIPSIS}"  # placeholder for values that Argo fills in, in a manifest inside a workflow
+ANY = "team"  # placeholder for an unspecified team
 
 
 @dataclass(frozen=True)
 class Site:
-    """The contract and, where it is known, the team. Site rules only warn where nobody gave a contract."""
+    """The contract and, if known, the team. Site rules only warn if no contract was given."""
 
     contract: Contract
     chosen: str = ""
 
     def team(self, namespace: str = "") -> Team:
-        """The chosen team, that of the namespace, the only one; else one that may do what any team may."""
+        """The chosen team, the namespace's team, or the only team; else one with the permissions of any team."""
         teams = self.contract.teams
         if self.chosen:
             return teams.get(self.chosen) or self._any(self.chosen)
@@ -41,7 +41,7 @@ class Site:
         return self._any()
 
     def strange(self, namespace: str) -> tuple[str, str] | None:
-        """What is wrong with an object's namespace, and the hint; None for a team's, or where no team is known."""
+        """The problem with an object's namespace, and the hint; None for a team's namespace, or without known teams."""
         known = (self.chosen,) if self.chosen else tuple(self.contract.teams)
         if not namespace or not known or namespace in known or "{{" in namespace or LATER in namespace:
             return None
@@ -51,7 +51,7 @@ class Site:
         return f"no team has the namespace {namespace}", hint
 
     def _any(self, name: str = "") -> Team:
-        """A team of which the contract says nothing."""
+        """A team that is not in the contract."""
         base = self.contract.raw.get("teamDefaults") or {}
         most = [team.max_gpus for team in self.contract.teams.values()] or [int(base.get("maxGpusPerJob") or 8)]
         leaves = tuple(name for name, queue in self.contract.queues.items() if queue.leaf)
@@ -68,7 +68,7 @@ class Site:
 
 
 def site(found: Contract, team: str = "") -> Site:
-    """The site with a team chosen. UsageError for one that the contract has not; the chart's defaults know of none."""
+    """The site with a team chosen. Raises UsageError if the contract lacks the team; the chart's defaults may."""
     made = Site(found, team)
     if team and not found.assumed:
         if not found.teams:
@@ -79,12 +79,12 @@ def site(found: Contract, team: str = "") -> Site:
 
 @dataclass
 class Report:
-    """Findings of one file, each once."""
+    """Findings of one file, without duplicates."""
 
     site: Site
     file: str
     findings: list[Finding] = field(default_factory=list)
-    one_line: bool = False  # lines tell nothing apart: fields do
+    one_line: bool = False  # whether all findings share one line, so that only fields distinguish them
     _seen: set[tuple[str, int | str, str]] = field(default_factory=set)
 
     def add(
@@ -98,7 +98,7 @@ class Report:
         at: Path | str = (),
         severity: Severity | None = None,
     ) -> None:
-        """Notes a finding. `at` is the field, as a path or as a text."""
+        """Adds a finding. `at` is the field, as a path or a string."""
         known = registry()[code]
         level = known.severity if severity is None else severity
         mode = self.site.contract.modes.get(known.policy) if known.policy else None
@@ -112,17 +112,17 @@ class Report:
             hint = hint.rstrip(".")
         found = Finding(self.file, line, code, reason.rstrip("."), hint, task, dotted(at), level, known.policy)
         key = (code, dotted(at) if self.one_line else line, found.reason)
-        if key not in self._seen:  # parts that the file has once, and roles share by an alias
+        if key not in self._seen:  # an aliased part is once in the file, but in several roles
             self._seen.add(key)
             self.findings.append(found)
 
     def error(self, code: str, error: UsageError) -> None:
-        """Notes the error that ended the reading; its place is in the error."""
+        """Adds an error that ended the reading; its place is in the error."""
         line = error.where.rpartition(":")[2]
         self.add(code, int(line) if line.isdigit() else 1, error.what, error.hint or HINTS[code])
 
     def reaching(self, team: Team) -> Severity:
-        """How bad it is to fetch something at run time: that fails where the team's network reaches nothing."""
+        """Severity of a download at run time: an error if the team's network has no access to the outside."""
         return Severity.WARNING if (team.egress or self.site.contract.assumed) else Severity.ERROR
 
     def rule(
@@ -135,15 +135,15 @@ class Report:
         at: Path | str = (),
         severity: Severity | None = None,
     ) -> None:
-        """Notes what an admission rule says: `what: hint`."""
+        """Adds a violation of an admission rule, whose message is `what: hint`."""
         if self.site.contract.assumed and message.startswith("queue ") and not message.startswith("queue default "):
-            return  # which queues there are is not known: each team has one of its own name, and none has Volcano's own
+            return  # the queues are unknown: each team has one with its own name, and none has Volcano's default
         *_, last = HINT.finditer(message) if HINT.search(message) else [None]
         what, hint = (message[: last.start()], message[last.end() :]) if last else (message, "")
         self.add(rule_codes()[name], line, what, hint, task=task, at=at, severity=severity)
 
     def sorted(self, ignore: frozenset[str] = frozenset()) -> list[Finding]:
-        """By line, without the codes to ignore."""
+        """The findings by line, except those with codes to ignore."""
         return sorted(one for one in self.findings if one.code not in ignore)
 
 
@@ -158,5 +158,5 @@ def dotted(path: Path | str) -> str:
 
 
 def near(path: Path, broken: Sequence[Path]) -> bool:
-    """Whether the field is one whose shape was found wrong, or lies within it."""
+    """Whether the field, or one that contains it, has the wrong shape."""
     return any(path[: len(one)] == one for one in broken if one)

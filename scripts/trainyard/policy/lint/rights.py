@@ -1,6 +1,6 @@
-"""Which kinds of objects a member of a team may create, and the account of its pipelines: as the chart's roles say.
+"""Kinds of objects that team members and their pipelines' account may create, as the chart's roles allow.
 
-tests/policies/test_lint_rights.py holds this against the roles of a rendered chart.
+tests/policies/test_lint_rights.py compares this with the roles of a rendered chart.
 """
 
 import functools
@@ -13,23 +13,23 @@ from trainyard.kinds import registry
 from trainyard.policy.offline import RESOURCES
 
 Object = dict[str, Any]
-# (what, hint) of a finding.
+# (what, hint) of a finding
 Refusal = tuple[str, str]
 CORE = (("", "pods"), ("", "persistentvolumeclaims"), ("", "configmaps"))
 PIPELINE_CORE = tuple(one for one in CORE if one != ("", "pods"))
-# What `trainyard serve` makes.
+# Kinds that `trainyard serve` creates.
 SERVED = (
     ("", "services"), ("apps", "deployments"), ("autoscaling", "horizontalpodautoscalers"),
     ("policy", "poddisruptionbudgets"), ("networking.k8s.io", "ingresses"),
     ("gateway.networking.k8s.io", "httproutes"), ("keda.sh", "scaledobjects"), ("http.keda.sh", "httpscaledobjects"),
     ("serving.kserve.io", "inferenceservices"),
 )  # fmt: skip
-VOLCANO = (("scheduling.volcano.sh", "queues"), ("batch.volcano.sh", "cronjobs"))  # of its chart's CRDs
-# Versions in which the API server has the kinds of a group; those of jobs are in the registry.
+VOLCANO = (("scheduling.volcano.sh", "queues"), ("batch.volcano.sh", "cronjobs"))  # from the CRDs of its chart
+# Versions of groups in the API server; versions of jobs are in the registry.
 VERSIONS = {"": "v1", "apps": "v1", "batch": "v1", "argoproj.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
-BUILT_IN = ("", "apps", "batch", "autoscaling", "policy")  # groups of Kubernetes' own that don't end in .k8s.io
+BUILT_IN = ("", "apps", "batch", "autoscaling", "policy")  # Kubernetes' own groups that don't end in .k8s.io
 ASK = "ask the platform engineer, who may"
-# What a member does instead of creating such an object.
+# What a member should do instead of creating such an object.
 INSTEAD = {
     ("argoproj.io", "WorkflowTemplate"): "put its templates into the Workflow that runs them",
     ("argoproj.io", "ClusterWorkflowTemplate"): "put its templates into the Workflow that runs them",
@@ -45,16 +45,16 @@ INSTEAD = {
 
 @dataclass(frozen=True)
 class Account:
-    """Who would send an object. `creates` are (group, plural)."""
+    """An account that sends objects. `creates` are (group, plural)."""
 
-    words: str  # how messages speak of it
+    words: str  # name of the account in messages
     creates: frozenset[tuple[str, str]]
     pipeline: bool = False
 
 
 @functools.cache
 def member(serving: bool = False) -> Account:
-    """Somebody of a team. `serving`: whether the platform serves models, which members then put into service."""
+    """A member of a team. `serving`: whether the platform serves models, which members may then deploy."""
     jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
     brought = {
         (group, plural)
@@ -68,7 +68,7 @@ def member(serving: bool = False) -> Account:
 
 
 def pipeline(contract: Contract | None = None) -> Account:
-    """The account that the steps of a team's pipelines run as; with further kinds where the site gives it some."""
+    """The service account of a team's pipeline steps, with the additional kinds that the site allows it."""
     jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
     more = {
         (str(group), str(resource))
@@ -80,12 +80,12 @@ def pipeline(contract: Contract | None = None) -> Account:
 
 
 def group_of(obj: Object) -> str:
-    """The API group of an object; "" is the core group."""
+    """API group of an object; "" is the core group."""
     return str(obj.get("apiVersion", "")).rpartition("/")[0]
 
 
 def plural(group: str, kind: str) -> str:
-    """The resource of a kind."""
+    """Resource name of a kind."""
     if found := RESOURCES.get((group, kind)):
         return found
     word = kind.lower()
@@ -95,10 +95,10 @@ def plural(group: str, kind: str) -> str:
 
 
 def missing(obj: Object, who: Account | None = None) -> Refusal | None:
-    """What is wrong with a kind or version that the platform doesn't have, and the hint; None when it may have it.
+    """The problem with a kind or version that the platform lacks, and the hint; None if the platform may have it.
 
     Args:
-        who: whose kinds are known to be there, beside the platform's.
+        who: account whose kinds exist in addition to the platform's.
     """
     group, kind = group_of(obj), str(obj.get("kind"))
     version = str(obj.get("apiVersion", "")).rpartition("/")[2]
@@ -118,7 +118,7 @@ def missing(obj: Object, who: Account | None = None) -> Refusal | None:
 
 
 def refused(obj: Object, who: Account) -> Refusal | None:
-    """What is wrong where they may not create such an object, and the hint; None when they may."""
+    """The problem if the account may not create such an object, and the hint; None if it may."""
     group, kind = group_of(obj), str(obj.get("kind"))
     resource = plural(group, kind)
     if (group, resource) in who.creates:
@@ -133,7 +133,7 @@ def refused(obj: Object, who: Account) -> Refusal | None:
 
 @functools.cache
 def _brought() -> frozenset[tuple[str, str]]:
-    """What the platform's parts bring, beside what members may create."""
+    """Kinds that the platform's parts install, and those that members may create."""
     crds = {(one.crds.group, plural) for one in all_components() if one.crds for plural in one.crds.plurals}
     listed = {(group, resource) for (group, _), resource in RESOURCES.items()} - {
         one for one in SERVED if "." in one[0]

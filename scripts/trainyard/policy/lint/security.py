@@ -1,4 +1,4 @@
-"""What Pod Security's level `restricted` asks of a pod, and of its image's user."""
+"""Requirements of Pod Security's level `restricted` for a pod, and for its image's user."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ HINT = f"write securityContext: {POD} in the pod's spec, and securityContext: {C
 
 
 def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """What Pod Security's level restricted asks for."""
+    """Violations of Pod Security's level restricted."""
     spec, own = pod.spec, pod.spec.get("securityContext") or {}
     lacks = [f"remove {key}" for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
     for container, _ in pod.containers():
@@ -51,7 +51,7 @@ CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (
 
 
 def root_images(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
-    """Images that may run as root where nothing names another user: kubelet then starts no container of them."""
+    """Images that may run as root while the pod sets no other user: the kubelet then refuses to start the container."""
     own = mapping(pod.spec.get("securityContext"))
     place = contract.images.values()
     for container, path in pod.containers():

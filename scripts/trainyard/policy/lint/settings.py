@@ -1,4 +1,4 @@
-"""trainyard.yaml: its schema, and the job that it stands for."""
+"""Checks of trainyard.yaml: its schema, and the job that it describes."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from trainyard.policy.lint.report import ANY, Report
 from trainyard.policy.lint.report import Path as Place
 from trainyard.yaml_lines import Document
 
-# Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
+# The setting from which each field of the job's manifest is made; the last part of the path decides.
 MADE_FROM = {
     "image": "image",
     "queue": "queue",
@@ -34,7 +34,7 @@ MADE_FROM = {
     "mpiReplicaSpecs": "gpus",
     "tasks": "gpus",
 }
-# What a job's settings are refused for, by a word of the message: the code, and the setting that is meant.
+# Errors about a job's settings, by a word of the message: the code, and the setting.
 REFUSED = {
     "computes on CPUs": ("TY409", "image"),
     "GPUs over all nodes": ("p08", "gpus"),
@@ -45,7 +45,7 @@ REFUSED = {
 
 
 def check(document: Document, report: Report) -> None:
-    """Notes everything about the settings of one job."""
+    """Reports all findings about the settings of one job."""
     broken = list(schema.found(document))
     for path, what, hint in broken:
         report.add("TY104", document.line(*path), what, hint, at=path)
@@ -57,7 +57,7 @@ def check(document: Document, report: Report) -> None:
 
 
 def _code(settings: Mapping[str, Any], document: Document, report: Report) -> None:
-    """Notes what the image lacks of what the code beside the settings imports."""
+    """Reports imports of the code next to the settings that the image lacks."""
     folder, command = Path(report.file).parent, list(settings.get("command") or ())
     team = report.site.team(str(settings.get("team") or ""))
     if team.name == ANY or not command or "framework" not in settings or not Path(report.file).is_file():
@@ -74,7 +74,7 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
         pool = team_config.team.pool(str(settings.get("pool") or ""), gpus=True) if settings.get("gpus") else None
         reference = team_config.image(image, framework, pool)
     except UsageError:
-        return  # `judge` says it
+        return  # reported by `judge`
     found = imports.of_folder(folder, command, imports.environment(settings.get("env") or {}))
     seen = fit(found, framework, reference, team_config, asked=bool(image), listed=listed)
     for missing, severity in [(one, None) for one in seen.refused] + [(one, Severity.WARNING) for one in seen.doubtful]:
@@ -88,15 +88,15 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
 
 
 def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Report, task: str = "") -> None:
-    """Notes what the platform would say of a job with these settings, whose form is right.
+    """Reports violations by a job with these settings, which are well-formed.
 
     Args:
-        line: the line of a setting, or of them all for one that is not there.
+        line: returns the line of a setting, or the first line for a missing one.
     """
     values = {"name": "job", "command": ["true"], **settings}
     team = report.site.team(str(values.get("team") or ""))
     if team.name not in report.site.contract.teams:
-        return  # which queues and classes there are for this job is not known
+        return  # this job's queues and classes are unknown
     try:
         spec = JobSpec.of(values)
         made = manifest(spec, TeamConfig.of(report.site.contract, team.name))

@@ -1,4 +1,4 @@
-"""Whether objects have the shape that Kubernetes wants: the schemas of shapes.yaml, each violation as one sentence."""
+"""Checks the shape of Kubernetes objects with the schemas of shapes.yaml; each violation is one sentence."""
 
 import copy
 import difflib
@@ -23,20 +23,20 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
-# Argo's, of which hera has the plural.
+# Argo's kinds that hera names in the plural.
 OLD = {"CronWorkflowSpec": ("schedule",), "Synchronization": ("mutex", "semaphore")}
 GONE, ADDED, QUOTED = "remove it", "add ", "write it in quotes"
 
 
 def kind(obj: dict[str, Any]) -> str:
-    """`Kind.group`, or `Kind` of the core group."""
+    """`Kind.group`, or `Kind` for the core group."""
     group, slash, _ = str(obj.get("apiVersion", "")).rpartition("/")
     return f"{obj.get('kind')}.{group}" if slash else str(obj.get("kind"))
 
 
 @functools.cache
 def known() -> frozenset[str]:
-    """Every kind that has a shape here."""
+    """All kinds with a schema here."""
     return frozenset(_file()["kinds"])
 
 
@@ -48,7 +48,7 @@ def _file() -> dict[str, Any]:
 
 
 def _training(one: registry.Kind) -> dict[str, Any]:
-    """The spec of a kind with roles: a run policy, its replicas, and fields of its own."""
+    """Schema of a kind with roles: a run policy, its replicas, and its own fields."""
     replicas = {"$ref": "#/$defs/replicas", "propertyNames": {"enum": list(one.roles)}}
     own = {name: FIELDS[holds] for name, holds in one.fields.items()}
     return {
@@ -73,7 +73,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
 @functools.cache
 def _argo(kind: str) -> Draft202012Validator:
-    """Every field of Argo's kinds at any depth, as hera has them: Argo drops what it doesn't know."""
+    """Schema of all fields of Argo's kinds at any depth, from hera, since Argo drops unknown fields."""
     from hera.workflows import models
 
     schema = getattr(models, kind).model_json_schema(by_alias=True)
@@ -85,7 +85,7 @@ def _argo(kind: str) -> Draft202012Validator:
 
 
 def _unknown(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
-    """Fields that are not there, also within alternatives."""
+    """Unknown fields, also within alternatives."""
     for error in errors:
         yield from _unknown(error.context or ())
         if error.validator == "additionalProperties":
@@ -96,7 +96,7 @@ def _unknown(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
 
 
 def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
-    """Every violation as (path, what, hint). The kind must be `known`."""
+    """All violations as (path, what, hint). The kind must be `known`."""
     plain = json.loads(json.dumps(obj, default=str))
     found = list(_violations(_validator(kind(obj)).iter_errors(plain)))
     yield from found
@@ -116,7 +116,7 @@ def _violations(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
             missing = next(name for name in value if name not in error.instance)
             unknown = set(error.instance) - set(error.schema.get("properties", {}))
             if error.schema.get("additionalProperties") is False and difflib.get_close_matches(missing, unknown):
-                continue  # it is there under a name that is reported as unknown
+                continue  # the field exists under a name that is reported as unknown
             yield path, f"{_place(path)} has no {missing}", f"{ADDED}{missing}"
         elif rule == "type":
             yield path, f"{stands}, not {types(value)}", _quote(error.instance, value)
@@ -129,9 +129,9 @@ def _violations(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
 
 
 def fixed(obj: dict[str, Any], errors: Iterable[tuple[Place, str, str]]) -> tuple[dict[str, Any], list[Place]]:
-    """The object as it is once the hints that name a field are followed, and the fields that stay wrong.
+    """The object after following the hints that name a field, and the fields that are still wrong.
 
-    Rules judge that, so that what they say of the rest need not wait for another look. Parts that YAML shares stay so.
+    The rules judge this object, so that all their findings are reported at once. Parts that YAML shares stay shared.
     """
     made, broken = copy.deepcopy(obj), []
     for path, _, hint in errors:
@@ -161,7 +161,7 @@ def _hint(path: Place, rule: str, value: Any) -> str:
 
 
 def _place(path: Place) -> str:
-    """`container main` is easier to find than a path; the nearest two words do."""
+    """Short name of a path: its last two words, such as `container main`, are easier to find than the whole."""
     words = [str(part) for part in path if part != "spec" or len(path) == 1]
     return ".".join(words[-2:]) if words else "the object"
 

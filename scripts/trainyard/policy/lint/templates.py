@@ -1,4 +1,4 @@
-"""How the templates of an Argo workflow hang together, and those that this platform can't run."""
+"""Checks the references between the templates of an Argo workflow, and templates that this platform can't run."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,15 @@ from trainyard.policy.lint.report import Issue, Path
 Object = dict[str, Any]
 PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)'\])\.")
 WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z]+)?")
-AGENTS = ("http", "plugin")  # templates that Argo runs by an agent, for which the pipelines' account has no rights
+AGENTS = ("http", "plugin")  # run by an agent of Argo, for which the pipelines' account has no permissions
 ELSEWHERE = {"git": "repo", "http": "url", "gcs": "", "oss": "endpoint", "hdfs": "", "azure": "endpoint"}
 
 
 def fitting(spec: Object, templates: Mapping[str, Object], library: bool) -> Iterator[tuple[Path, str, str]]:
-    """Templates, steps and dependencies that are not there, and circles.
+    """Missing templates, steps and dependencies, and cycles.
 
     Args:
-        library: it may be there for its templates alone, without an entrypoint.
+        library: whether it may exist only for its templates, without an entrypoint.
     """
     known = ", ".join(templates) or "none"
     refers = bool(spec.get("workflowTemplateRef"))
@@ -65,7 +65,7 @@ def _dag(tasks: list[Object], templates: Mapping[str, Object], known: str) -> It
 
 
 def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator[tuple[Path, str, str]]:
-    """The template that a task or step runs, and whether it gets what it needs."""
+    """Checks that the template of a task or step exists and gets its required inputs."""
     name, path = task.get("template"), cel.path(task) or ()
     if not name:
         if not any(key in task for key in ("templateRef", "inline", "hooks")):
@@ -81,7 +81,7 @@ def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator
 
 
 def strange(spec: Object, templates: Mapping[str, Object], contract: Contract) -> Iterator[Issue]:
-    """What is fetched from elsewhere, and what runs by means that the platform doesn't have."""
+    """References outside the workflow, and features that the platform lacks."""
     root = cel.path(spec) or ()
     yield from _referred(spec.get("workflowTemplateRef"), (*root, "workflowTemplateRef"))
     yield from _artifacts(mapping(spec.get("arguments")).get("artifacts"), contract)

@@ -1,4 +1,4 @@
-"""What Volcano's own admission asks of its Jobs, and what its plugins add to their pods."""
+"""Requirements of Volcano's own admission for its Jobs, and effects of its plugins on their pods."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ MPI_TASKS = {"master": "master", "worker": "worker"}  # argument of the plugin -
 
 
 def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Names of tasks that are the same, plugins that there are none of, policies that contradict each other."""
+    """Duplicate names of tasks, unknown plugins, and contradicting policies."""
     if not _is_job(obj):
         return
     spec = obj["spec"]
@@ -33,7 +33,7 @@ def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Ite
 
 
 def plugins(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
-    """Plugins that Volcano doesn't have, lack their tasks, or add containers that no rule would let in."""
+    """Plugins that don't exist, lack their tasks, or add containers that the rules would reject."""
     if not _is_job(obj):
         return
     names = {str(mapping(task).get("name")) for task in obj["spec"].get("tasks") or []}
@@ -59,7 +59,7 @@ def _is_job(obj: Object) -> bool:
 
 
 def _options(given: Any) -> dict[str, str]:
-    """Arguments of a plugin as Go's flag package reads them: `--name=value`, or `--name`, which is true."""
+    """Arguments of a plugin, parsed like Go's flag package: `--name=value`, or `--name` for true."""
     found = {}
     for word in given if isinstance(given, list) else []:
         name, equals, value = str(word).lstrip("-").partition("=")
@@ -68,7 +68,7 @@ def _options(given: Any) -> dict[str, str]:
 
 
 def _policies(given: Any, path: Path) -> Iterator[Issue]:
-    """Lifecycle policies: each for an event or an exit code, and none for what another is for."""
+    """Lifecycle policies without an event or exit code, or that conflict with another."""
     events: set[str] = set()
     codes: set[int] = set()
     for index, one in enumerate(given if isinstance(given, list) else []):

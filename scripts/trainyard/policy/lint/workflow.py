@@ -1,4 +1,4 @@
-"""Argo workflows: their templates, and the pods that Argo's controller would make of them."""
+"""Checks of Argo workflows: their templates, and the pods that Argo's controller would create."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from trainyard.policy.lint.report import Lines, Path, Report, near
 from trainyard.policy.offline import Request, Requester, Violation
 
 Object = dict[str, Any]
-# A team's controller but for the team's name, where an older contract says nothing: what the rules then go by.
+# Prefix of a team's workflow controller, if an older contract doesn't specify it; the rules check this name.
 CONTROLLER = "system:serviceaccount:trainyard-system:trainyard-workflow-controller-"
 
 
@@ -25,11 +25,11 @@ def check(
     judge: resources.Judge,
     broken: Sequence[Path] = (),
 ) -> None:
-    """Notes everything about a Workflow, WorkflowTemplate or CronWorkflow whose parts know their places.
+    """Reports all findings about a Workflow, WorkflowTemplate or CronWorkflow, whose parts know their places.
 
     Args:
-        judge: of the manifests inside, see `resources.check`.
-        broken: fields that are known to be of the wrong shape; nothing more is said about them.
+        judge: judges the manifests inside, see `resources.check`.
+        broken: fields with a wrong shape; nothing else is reported about them.
     """
     spec = obj["spec"]["workflowSpec"] if obj.get("kind") == "CronWorkflow" else obj["spec"]
     named = {one["name"]: one for one in spec.get("templates") or []}
@@ -39,7 +39,7 @@ def check(
     for code, path, what, hint in templates.strange(spec, named, contract):
         severity = report.reaching(team) if code in network.CODES else None
         report.add(code, lines(path), what, hint, task=task, at=path, severity=severity)
-    # What a step's account may do is reported where the workflow names it.
+    # The permissions of a step's account are checked where the workflow names the account.
     own = spec.get("serviceAccountName") == contract.parameters["pipelineServiceAccount"]
     for name, template in named.items():
         label = f"{task} {name}"
@@ -60,7 +60,7 @@ def _of_pod(
     found: list[tuple[Violation, Severity | None]] = [
         (one, None) for one in admission.violations(Request(made, requester, team), contract, [pod], advice=False)
     ]
-    # Advice spares pods of controllers, since their jobs were judged; of a workflow nobody has, and nobody refuses it.
+    # Advice exempts pods of controllers, since their jobs were judged; a workflow was not, and advice rejects nothing.
     written = Request(made, admission.member(team), team)
     found += [(one, Severity.WARNING) for one in admission.violations(written, contract, [pod], advice=True)]
     said = []
@@ -76,7 +76,7 @@ def _of_pod(
 def of_pod(
     pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: Sequence[Path], said: Sequence[Path | None]
 ) -> None:
-    """Notes what lint's own rules say of a pod, but for what was `said` before."""
+    """Reports findings of lint's own rules about a pod, except for fields in `said`."""
     for rule in (*pod_rules.RULES, *network.RULES, *security.RULES):
         for code, path, what, hint in rule(pod, report.site.contract, team):
             severity = report.reaching(team) if code in network.CODES else None

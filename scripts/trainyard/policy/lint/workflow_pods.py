@@ -1,4 +1,4 @@
-"""The pods that Argo's controller would make of a workflow's templates."""
+"""Pods that Argo's controller would create from a workflow's templates."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from trainyard.policy.offline import quantities
 Object = dict[str, Any]
 OF_POD = ("nodeSelector", "tolerations", "affinity", "schedulerName", "hostNetwork")
 MAIN = "main"
-# What the controller's configuration gives to pods that say nothing, see charts/argo.
+# Defaults for pods from the controller's configuration, see charts/argo.
 CLOSED = {
     "runAsNonRoot": True,
     "allowPrivilegeEscalation": False,
@@ -21,7 +21,7 @@ POD_SECURITY = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"typ
 
 
 def of_template(spec: Object, template: Object, team: Team, contract: Contract) -> Iterator[Object]:
-    """The pod of a template that runs something, with what the workflow gives to all pods."""
+    """The pod of a template that runs something, with the workflow's settings for all pods."""
     containers = _main(template, contract)
     if not containers:
         return
@@ -39,7 +39,7 @@ def of_template(spec: Object, template: Object, team: Team, contract: Contract) 
         pod["serviceAccountName"] = account
     deadline = template.get("activeDeadlineSeconds")
     if deadline is None and spec.get("onExit") != template["name"]:
-        # What the workflow has left of its own; one without is told to set one, and is judged as if it had.
+        # The workflow's deadline applies; a workflow without one is reported, and judged as if it had the maximum.
         deadline = spec.get("activeDeadlineSeconds", contract.parameters["maxDeadlineSeconds"])
     if str(deadline).isdigit():
         pod["activeDeadlineSeconds"] = int(str(deadline))
@@ -59,7 +59,7 @@ def of_template(spec: Object, template: Object, team: Team, contract: Contract) 
 
 
 def _main(template: Object, contract: Contract) -> list[Object]:
-    """The containers that do a template's work, closed by the controller where they don't say otherwise."""
+    """The main containers of a template, with the controller's security context as default."""
     if main := template.get("container") or template.get("script"):
         named = {"name": cel.at(MAIN, (*(cel.path(main) or ()), "name")), **main}
         return [_closed(cel.at(named, cel.path(main)))]
@@ -77,7 +77,7 @@ def _closed(container: Object) -> Object:
 
 
 def _merged(*parts: Object | None) -> Object:
-    """Later ones go before; maps within are merged, too."""
+    """Merges mappings recursively; later values override earlier ones."""
     found: Object = {}
     for part in parts:
         for key, value in (part or {}).items():
