@@ -1,1 +1,1 @@
-"""The installed chart: what Helm renders, releases and what they leave, and the probable cause of a failure."""
+"""The installed chart: rendering by Helm, releases and what remains of them, and probable causes of failures."""

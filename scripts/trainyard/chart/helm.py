@@ -1,4 +1,4 @@
-"""Helm and what it renders: the chart's own names, the program, and the objects of a rendered text."""
+"""Helm and its output: the chart's default names, the program, and the objects of a rendered text."""
 
 import functools
 import pickle
@@ -17,7 +17,7 @@ RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 
 
 def call(*args: str | Path) -> str:
-    """Run helm and return what it printed; its own message is the error's."""
+    """Runs helm and returns its output; on failure, the error has Helm's own message."""
     try:
         return run([programs.find("helm"), *args]).stdout
     except CommandError as error:
@@ -31,7 +31,7 @@ def parse(text: str) -> list[dict[str, Any]]:
 
 
 def shared(text: str) -> list[dict[str, Any]]:
-    """The same, not to be changed: documents that several texts have are read once, and are one object."""
+    """Like `parse`, but read-only: documents that several texts share are parsed once, and are one object."""
     return [obj for one in re.split(r"^---$", text, flags=re.MULTILINE) for obj in _document(one)]
 
 
@@ -41,7 +41,7 @@ def _document(text: str) -> list[dict[str, Any]]:
 
 
 def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pod specs inside an object: none, or one."""
+    """Pod specs in an object: none, or one."""
     spec = obj.get("spec") or {}
     if obj["kind"] == "Pod":
         return [spec]
@@ -54,11 +54,11 @@ def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """All containers of a pod spec, the init containers first."""
+    """All containers of a pod spec, init containers first."""
     return [*(spec.get("initContainers") or []), *spec["containers"]]
 
 
 def plain(text: str) -> str:
-    """Helm's message without the frame of file names that Go templates put around it."""
+    """Helm's message without the file names that Go templates wrap around it."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
     return " ".join(lines).removeprefix("Error: ") or "helm failed and printed nothing"

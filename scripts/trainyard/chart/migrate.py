@@ -1,4 +1,4 @@
-"""Rewrites a file of values so that each value has its present name; comments, order and layout stay as they are."""
+"""Renames the outdated keys of a values file; comments, order and layout are unchanged."""
 
 import copy
 from typing import Any
@@ -10,14 +10,14 @@ from trainyard.contract import renamed
 from trainyard.contract.renamed import Rename
 from trainyard.errors import UsageError
 
-Edit = tuple[int, int, str]  # from, to, what stands there instead
+Edit = tuple[int, int, str]  # start, end, replacement
 
 
 def migrate(text: str, file: str) -> str:
-    """The text with every renamed value under its present name; the same text where there is none.
+    """The text with every renamed value under its current name; unchanged if there is none.
 
     Raises:
-        UsageError: the text is not YAML or no values, or a value has to be changed by hand.
+        UsageError: the text is not YAML or not a values file, or a value must be changed by hand.
     """
     documents = yaml_lines.documents(text, file)
     for document in documents:
@@ -35,7 +35,7 @@ def migrate(text: str, file: str) -> str:
 
 
 def _check(document: yaml_lines.Document, file: str) -> None:
-    """Refuses what can't be rewritten without a decision of its owner."""
+    """Rejects values whose new form only their owner can decide."""
     data = document.data
     if not isinstance(data, dict):
         raise UsageError("not a values file: it holds a list or a single value", where=file)
@@ -59,7 +59,7 @@ def _check(document: yaml_lines.Document, file: str) -> None:
 
 
 def _edits(root: yaml.Node | None, rename: Rename) -> list[Edit]:
-    """What changes in one document for one renamed value."""
+    """Edits of one document for one renamed value."""
     node = root
     for name in rename.old[:-1]:
         node = next((value for key, value in _pairs(node) if key.value == name), None)
@@ -78,7 +78,7 @@ def _pairs(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
 
 
 def _instead(node: yaml.ScalarNode, word: str) -> Edit:
-    """A word in the place of a scalar, in the same quotes."""
+    """Replaces a scalar by a word, in the same quotes."""
     quote = node.style if node.style in ("'", '"') else ""
     return node.start_mark.index, node.end_mark.index, f"{quote}{word}{quote}"
 
@@ -91,7 +91,7 @@ def _parsed(text: str) -> list[Any] | None:
 
 
 def _renamed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data as they must be afterwards."""
+    """Expected data after the edits."""
     done = copy.deepcopy(data)
     for rename, old in renamed.used(data):
         parent = rename.parent(done) or {}
@@ -101,7 +101,7 @@ def _renamed(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_by_hand(documents: list[yaml_lines.Document], file: str) -> None:
-    """The value comes by an alias, a merge or a block of text, where changing it may change others, too."""
+    """Rejects a value that comes from an alias, a merge or a block, where changing it may change others, too."""
     for document in documents:
         for rename, old in renamed.used(document.data):
             what = f"{rename.sentence(old)}; it is an alias, an anchor or a block here and can't be rewritten"

@@ -1,4 +1,4 @@
-"""Schemas of the charts' values, with what their files leave out because other keys tell it."""
+"""Schemas of the charts' values, completed with the parts that their files omit because other keys imply them."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,14 @@ import yaml
 from trainyard.paths import CHART
 
 FILE = "values.schema.yaml"
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the faster where PyYAML has it
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the faster loader, if PyYAML has it
 Schema = dict[str, Any]
 
 
 def read(chart: Path = CHART) -> Schema:
-    """The whole schema of a chart, the umbrella's or of one beside it, which may refer to the umbrella's definitions.
+    """The complete schema of a chart. Other charts' schemas may refer to the umbrella chart's definitions.
 
-    What two places of the file share is there twice.
+    Parts that the file shares by aliases are copied.
     """
     written, umbrella = (yaml.load((folder / FILE).read_text(), LOADER) for folder in (chart, CHART))
     written["definitions"] = {**umbrella["definitions"], **written.get("definitions", {})}
@@ -24,7 +24,7 @@ def read(chart: Path = CHART) -> Schema:
 
 
 def implied(schema: Schema) -> Schema:
-    """The same with the types that its keys tell. `properties` without a type are a map that takes no other keys."""
+    """The schema with types implied by its keys. `properties` without a type mean a map without other keys."""
     found: Schema = {}
     for key, value in schema.items():
         if key in ("properties", "definitions"):

@@ -1,4 +1,4 @@
-"""Components of the release: one entry each, `charts/<name>/component.yaml`, from which all else about them derives."""
+"""Components of the release: one entry each, `charts/<name>/component.yaml`, from which the rest is derived."""
 
 from trainyard.components.registry import MONITORING, Component, all_components, dependencies, endpoints, find, rendered
 

@@ -1,7 +1,7 @@
-"""Reads the registry of components: what the chart, the laboratory and the docs know of each part of the release.
+"""Reads the registry of components: the data of the chart, the laboratory and the docs about each part of the release.
 
-Packaging, CRDs, rights of members, network, uninstallation, diagnosis, verdicts on upgrades, tests of permissions and
-placement, and docs/components.md read these entries; the chart gets them as data (`files/components.json`, written
+Packaging, CRDs, permissions of members, network, uninstallation, diagnosis, verdicts on upgrades, tests of
+permissions and placement, and docs/components.md use it; the chart gets it as data (`files/components.json`, written
 when it is packaged). How to add one: docs/contributing/add-a-component.md.
 """
 
@@ -20,27 +20,27 @@ from trainyard.paths import ROOT
 FOLDER = ROOT / "charts"
 FILE = "component.yaml"  # in the folder of each component
 RELEASES = "trainyard/releases.yaml"
-UMBRELLA = "trainyard"  # the chart itself: the one entry that is no dependency of it
-MONITORING = "monitoring"  # whose chart asks every component's endpoints
+UMBRELLA = "trainyard"  # the chart itself: the only entry that is not a dependency of it
+MONITORING = "monitoring"  # its chart scrapes every component's endpoints
 
 
 @dataclass(frozen=True)
 class Crds:
-    """CRDs that lie in the component's own module, which Helm installs once and our hook moves on an upgrade."""
+    """CRDs in the component's own module, which Helm installs once and our hook updates on an upgrade."""
 
-    path: str  # folder of the module
-    file: str  # name of a file, with {plural}
+    path: str  # folder in the module
+    file: str  # file name, with {plural}
     group: str
     plurals: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """`workflows.argoproj.io`, …"""
+        """Names such as `workflows.argoproj.io`."""
         return tuple(f"{plural}.{self.group}" for plural in self.plurals)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths below the module."""
+        """Paths in the module."""
         return tuple(f"{self.path}/{self.file.format(plural=plural)}" for plural in self.plurals)
 
 
@@ -49,28 +49,28 @@ class Component:
     """One part of the release.
 
     Args:
-        name: of its folder, its chart and its block of values.
-        about: what it is, in one sentence; the description of its block of values.
-        optional: off by default.
-        pin: its name in versions.yaml, under components and tools; where that has none, its chart's appVersion counts.
-        chart: where an upstream chart comes from: `module` and `path` of a tool set, or `repository`; empty: ours.
+        name: name of its folder, its chart and its block of values.
+        about: one sentence on what it is; the description of its block of values.
+        optional: whether it is disabled by default.
+        pin: its name in versions.yaml, under components and tools; without an entry, its chart's appVersion is used.
+        chart: source of an upstream chart: `module` and `path` of a tool set, or `repository`; empty: our own chart.
         images: names in versions.yaml of the images that its pods run.
-        crds: those that our hook moves; None where Helm does that, or where there are none.
-        viewers: rules that everyone of a team has in the team's namespace on what it brings.
-        members: rules that those who may run jobs have beside these.
-        network: what teams' pods may reach of it: `policy` (name of the network policy), `name` of its pods, `port`.
-        placement: its workloads that belong elsewhere than on CPU nodes, with `gpu` or `every`.
-        stationary: its Deployments that no autoscaler may move, as they serve data that jobs are using.
-        permissions: far-reaching ones: `role`, `grants`, `reason`; a grant on {resource} is one on each kind of job
-            that the component brings, or on all kinds.
-        unrestricted: pods that Pod Security's level "restricted" would refuse: `pod`, `violations`, `reason`.
-        removal: `ends`: kinds (group/version/plural) whose objects end before it goes; `purges`: those that a purge
-            removes; `leaves`: `secrets` by name and `configmaps` by label that it made and Helm does not know.
-        metrics: where Prometheus asks its pods, in the release's namespace: `name` (the label job), `pods` (labels),
-            `port`; `path` and `scheme` where they are not /metrics and http; `honor`: its series' own labels count, and
-            the pod is not noted; `labels`: further ones, out of labels of the pod.
-        diagnosis: `kinds` (short name to resource) that tell why it fails; `pods`: parts of names whose logs count.
-        support: when support of its pin ends, as support.yaml has it of other pins.
+        crds: CRDs that our hook updates; None if Helm does that, or if there are none.
+        viewers: RBAC rules on its kinds for everyone in a team, in the team's namespace.
+        members: additional RBAC rules for those who may run jobs.
+        network: what teams' pods can reach: `policy` (name of the network policy), `name` of its pods, `port`.
+        placement: its workloads that do not run on CPU nodes only, with `gpu` or `every`.
+        stationary: its Deployments that no autoscaler may evict, as they serve data that jobs are using.
+        permissions: far-reaching permissions: `role`, `grants`, `reason`; a grant on {resource} is one on each kind of
+            job that the component brings, or on all kinds.
+        unrestricted: pods that Pod Security's level "restricted" would reject: `pod`, `violations`, `reason`.
+        removal: `ends`: kinds (group/version/plural) whose objects end before removal; `purges`: kinds that a purge
+            removes; `leaves`: `secrets` by name and `configmaps` by label that it creates without Helm.
+        metrics: endpoints for Prometheus in the release's namespace: `name` (the label job), `pods` (labels), `port`;
+            `path` and `scheme` if they are not /metrics and http; `honor`: the series' own labels have precedence, and
+            the pod is not added; `labels`: additional labels, from labels of the pod.
+        diagnosis: `kinds` (short name to resource) that explain failures; `pods`: parts of names whose logs are useful.
+        support: end of support of its pin, in the format that support.yaml has for other pins.
         upgrades: verdicts; see trainyard_dev/chart/verdicts.py.
     """
 
@@ -96,12 +96,12 @@ class Component:
 
     @property
     def is_ours(self) -> bool:
-        """Whether its chart lies in charts/."""
+        """Whether its chart is in charts/."""
         return not self.chart
 
 
 _KEYS = {one.name for one in fields(Component)} - {"name"}
-# What a mapping of an entry may hold.
+# Allowed keys of an entry's mappings.
 _INSIDE = {
     "chart": {"module", "path", "repository"},
     "network": {"policy", "name", "port"},
@@ -109,52 +109,52 @@ _INSIDE = {
     "diagnosis": {"kinds", "pods"},
     "crds": {"path", "file", "group", "plurals"},
 }
-_ENDPOINT = {"name", "pods", "port", "path", "scheme", "honor", "labels"}  # what each of `metrics` may hold
+_ENDPOINT = {"name", "pods", "port", "path", "scheme", "honor", "labels"}  # allowed keys of each of `metrics`
 
 
 def load(folder: Path = FOLDER) -> tuple[Component, ...]:
-    """Every entry below a folder, by name.
+    """All entries below a folder, by name.
 
     Raises:
-        TrainyardError: an entry can't be read, or has a key that nothing knows.
+        TrainyardError: an entry can't be read, or has an unknown key.
     """
     return tuple(_component(file) for file in sorted(folder.glob(f"*/{FILE}")))
 
 
 @cache
 def all_components() -> tuple[Component, ...]:
-    """Every entry, the chart itself included."""
+    """All entries, including the chart itself."""
     return load()
 
 
 def dependencies() -> tuple[Component, ...]:
-    """Every entry but the chart itself."""
+    """All entries except the chart itself."""
     return tuple(one for one in all_components() if one.name != UMBRELLA)
 
 
 def find(name: str) -> Component:
-    """The entry of this name. Raises KeyError."""
+    """The entry with this name. Raises KeyError."""
     return {one.name: one for one in all_components()}[name]
 
 
 def pin_of(name: str) -> str:
-    """Under which name versions.yaml has the version of a chart, of the registry or not."""
+    """Key of a chart's version in versions.yaml, whether the chart is in the registry or not."""
     return next((one.pin for one in all_components() if one.name == name), name)
 
 
 def left_over(kind: str) -> set[str]:
-    """What components leave behind: names of `secrets`, or labels of `configmaps`."""
+    """Objects that components leave behind: names of `secrets`, or labels of `configmaps`."""
     found = ((one.removal.get("leaves") or {}).get(kind) or () for one in all_components())
     return {name for names in found for name in names}
 
 
 def crd_names() -> tuple[str, ...]:
-    """Every CRD that our hook moves: Helm installs it without a mark of its own."""
+    """All CRDs that our hook updates: Helm installs them without its annotations."""
     return tuple(name for one in all_components() if one.crds for name in one.crds.names)
 
 
 def rendered() -> list[dict[str, Any]]:
-    """What the chart gets of the entries."""
+    """The entries as the chart needs them."""
     return [
         {
             "name": one.name,
@@ -170,7 +170,7 @@ def rendered() -> list[dict[str, Any]]:
 
 
 def endpoints() -> list[dict[str, Any]]:
-    """Every endpoint of series that components have, for the scrape configuration, by name."""
+    """All metrics endpoints of components for the scrape configuration, by name."""
     found = [
         {"component": one.name, "path": "/metrics", "scheme": "http", "honor": False, "labels": {}} | endpoint
         for one in all_components()
@@ -212,7 +212,7 @@ def _granted(text: str, name: str) -> list[str]:
 def _crds(name: str, data: dict[str, Any] | None) -> Crds | None:
     if not data:
         return None
-    brought = kinds.of_part(name)  # of an operator: the registry of kinds says which
+    brought = kinds.of_part(name)  # the registry of kinds lists an operator's kinds
     group = data.get("group") or brought[0].group
     plurals = data.get("plurals") or [kind.plural for kind in brought]
     return Crds(data["path"], data["file"], group, tuple(plurals))

@@ -1,4 +1,4 @@
-"""What to keep of a cluster on which a run failed, and the probable cause in one sentence."""
+"""Diagnosis of a cluster on which a run failed: data to keep, and the probable cause in one sentence."""
 
 from trainyard.chart.diagnose.cause import probable_cause
 from trainyard.chart.diagnose.collect import collect

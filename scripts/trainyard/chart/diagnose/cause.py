@@ -7,16 +7,16 @@ from trainyard.chart.diagnose.objects import Collected
 from trainyard.chart.diagnose.rules import RULES, Rule
 
 HEALTHY = ""
-YOUNG = 60.0  # seconds that a pod may take to start before it counts as not well
+YOUNG = 60.0  # seconds that a pod may take to start before it counts as sick
 
 
 def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[str, str]]:
-    """Name and sentence of every rule that applies, in their order. A rule that itself breaks is passed over."""
+    """Name and sentence of every rule that applies, in order. Skips a rule that fails itself."""
     found = []
     for rule in rules:
         try:
             sentence = rule.ask(collected)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # odd objects, not ours to hide
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # odd objects can't hide a cause
             collected.problems.append(f"rule {rule.name} could not be asked: {error!r}")
             continue
         if sentence:
@@ -25,7 +25,7 @@ def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[
 
 
 def probable_cause(collected: Collected) -> str:
-    """One sentence. Empty when nothing is wrong: no rule applies, no pod is sick and no check failed."""
+    """The probable cause in one sentence; empty if no rule applies, no pod is sick and no check failed."""
     found = matching(collected)
     if found:
         return _sentence(found[0][1])

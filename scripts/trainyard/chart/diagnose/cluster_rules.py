@@ -1,4 +1,4 @@
-"""Questions about nodes, admission, storage, queues and jobs. Each answers with sentences, or none."""
+"""Rules about nodes, admission, storage, queues and jobs. Each yields sentences, or none."""
 
 import re
 from collections.abc import Iterator

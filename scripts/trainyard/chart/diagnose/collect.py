@@ -1,8 +1,8 @@
-"""Writes what is needed to understand a failed run into ``<out>/diagnosis``, and returns what the rules read.
+"""Writes the data for understanding a failed run to ``<out>/diagnosis``, and returns what the rules need.
 
-Nothing here may fail the run a second time: a command that fails or hangs leaves a note in its file and in
-``problems.txt``, the whole is bounded in time (``seconds``) and each file in size (``MOST`` bytes, its end kept).
-Secrets are never read, and values of variables named like one are hidden.
+Nothing here may make the run fail again: a command that fails or hangs leaves a note in its file and in
+``problems.txt``. The total time is limited to ``seconds``, and each file to its last ``MOST`` bytes.
+Secrets are never read, and values of variables with secret-looking names are hidden.
 """
 
 import json
@@ -25,15 +25,15 @@ from trainyard.kinds import registry
 Kubectl = Callable[[list[str]], str]
 NodeExec = Callable[[str, list[str]], str]
 
-MOST = 512 * 1024  # bytes of one file
-MOST_LOGS = 80  # files of logs
-LINES = 400  # lines of one log
-ONE = 20.0  # seconds for one command
+MOST = 512 * 1024  # bytes of a file
+MOST_LOGS = 80  # log files
+LINES = 400  # lines of a log
+ONE = 20.0  # seconds for a command
 CHECKPOINT = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 ALWAYS = (
     *(part for one in all_components() for part in one.diagnosis.get("pods") or ()), "kube-scheduler", "provision",
 )  # fmt: skip
-# Volcano's jobs under the short name that kubectl knows them by.
+# Volcano jobs by their short name in kubectl.
 JOB_KINDS = {"vcjobs" if kind.part == registry.VOLCANO else kind.plural: kind for kind in registry.KINDS}
 KINDS = {
     **{name: kind for one in all_components() for name, kind in (one.diagnosis.get("kinds") or {}).items()},
@@ -58,11 +58,11 @@ def collect(
     expected: Sequence[str] = (),
     seconds: float = 90.0,
 ) -> Collected:
-    """Collect into ``out/diagnosis`` and return what was collected.
+    """Collects into ``out/diagnosis`` and returns the collected data.
 
-    ``kubectl`` and ``helm`` take arguments, return standard output and raise on failure; ``node_exec`` runs a command
-    on a node. ``namespaces`` are those whose every pod is of interest. ``checks`` are the run's checks so far;
-    ``expected`` are beginnings of names of objects made to be refused. The work ends after about ``seconds``.
+    ``kubectl`` and ``helm`` accept arguments, return standard output and raise on failure; ``node_exec`` runs a command
+    on a node. All pods of ``namespaces`` are included. ``checks`` are the run's checks so far;
+    ``expected`` are prefixes of names of objects made to be rejected. Collecting ends after about ``seconds``.
     """
     work = _Work(out / "diagnosis", time.monotonic() + seconds, Collected(expected=tuple(expected)))
     work.found.checks = [c if isinstance(c, dict) else dict(vars(c)) for c in checks]
@@ -84,13 +84,13 @@ def collect(
 
 
 class _Work:
-    """The folder, the deadline and what was found so far."""
+    """Output folder, deadline, and the data collected so far."""
 
     def __init__(self, folder: Path, deadline: float, found: Collected) -> None:
         self.folder, self.deadline, self.found = folder, deadline, found
 
     def ask(self, title: str, question: Callable[[], str]) -> str | None:
-        """The answer of one command, or None with a note when it failed, hung, or came too late."""
+        """Output of one command, or None with a note if it failed, hung, or came too late."""
         left = min(ONE, self.deadline - time.monotonic())
         if left <= 0:
             self.found.problems.append(f"{title}: left out, the diagnosis ran out of time")
@@ -100,7 +100,7 @@ class _Work:
         def call() -> None:
             try:
                 box.append(question())
-            except Exception as error:  # whatever it is, the diagnosis goes on
+            except Exception as error:  # the diagnosis continues after any error
                 box.append(error)
 
         thread = threading.Thread(target=call, daemon=True)
@@ -113,7 +113,7 @@ class _Work:
         return answer
 
     def command(self, file: str, question: Callable[[], str]) -> str:
-        """Run a command and save its answer; the file says so when there is none."""
+        """Runs a command and saves its output, or a note if there is none."""
         answer = self.ask(file, question)
         self.save(file, answer if answer is not None else f"not collected: {self.found.problems[-1]}")
         return answer or ""
@@ -130,7 +130,7 @@ class _Work:
             self.found.problems.append(f"{file}: can't be written: {error}")
 
     def items(self, file: str, question: Callable[[], str]) -> list[Object]:
-        """The ``items`` of a JSON list; empty with a note when the answer is none."""
+        """``items`` of a JSON list; empty with a note if the output is no list."""
         answer = self.ask(file, question)
         if answer is None:
             return []
@@ -168,7 +168,7 @@ def _objects(work: _Work, kubectl: Kubectl) -> None:
 
 
 def _logs(work: _Work, kubectl: Kubectl, namespaces: set[str]) -> None:
-    """Logs of every container that is not ready, failed or restarted, and of the platform's own parts."""
+    """Saves logs of every container that is not ready, failed or restarted, and of the platform's own parts."""
     wanted: list[tuple[int, str, str, str, bool]] = []
     for pod in work.found.pods:
         space, item = objects.namespace(pod), objects.name(pod)
@@ -200,7 +200,7 @@ def _event_line(event: Object) -> str:
 
 
 def _hide(item: Any) -> Any:
-    """A copy without managed fields and with the values of secret-looking variables hidden."""
+    """A copy without managed fields, in which the values of secret-looking variables are hidden."""
     if isinstance(item, list):
         return [_hide(entry) for entry in item]
     if not isinstance(item, dict):

@@ -1,6 +1,6 @@
-"""What was collected from a cluster, with the questions that the rules ask of it.
+"""Data collected from a cluster, with the queries that the rules need.
 
-Objects are dicts as ``kubectl get -o json`` prints them. They are read as they are: a missing field is no error.
+Objects are dicts as ``kubectl get -o json`` prints them, and not validated: a missing field is no error.
 """
 
 import time
@@ -16,11 +16,11 @@ Object = Mapping[str, Any]
 
 @dataclass
 class Collected:
-    """What was collected of one cluster at one moment.
+    """Data collected from one cluster at one moment.
 
     ``logs`` maps ``namespace/pod/container`` (and ``…/previous``) to its last lines; ``problems`` lists what could not
     be collected; ``checks`` are the checks of the run so far (``id``, ``status``, ``reason``, ``figures``). Objects
-    whose name begins with one of ``expected`` are left out: a check made them to be refused. ``now`` is Unix seconds.
+    whose name begins with one of ``expected`` are ignored: a check made them to be rejected. ``now`` is Unix seconds.
     """
 
     events: list[Object] = field(default_factory=list)
@@ -40,18 +40,18 @@ class Collected:
         return any(item.startswith(prefix) for prefix in self.expected)
 
     def sick_pods(self) -> Iterator[Object]:
-        """Pods that are not doing what they should: neither finished well nor with every container ready."""
+        """Pods that have neither succeeded nor have all containers ready."""
         return (p for p in self.pods if not is_well(p) and not self.is_expected(name(p)))
 
     def age(self, stamp: Any) -> float:
-        """Seconds since an RFC 3339 time; endless for none, so that what has no time counts as old."""
+        """Seconds since an RFC 3339 time; infinite if it is missing or invalid, so that the item counts as old."""
         at = moment(stamp) if isinstance(stamp, str) else None
         return float("inf") if at is None else self.now - at
 
     def live_events(self, *reasons: str) -> Iterator[Object]:
-        """Events of these reasons that still matter, latest first: nothing has resolved them since.
+        """Events with these reasons that are still relevant, latest first.
 
-        What happened to a pod that is well by now, or gone, is past; if no pod could be read, every event counts.
+        Events of pods that are well again or gone are irrelevant; if no pod could be read, every event is relevant.
         """
         sick = {(namespace(p), name(p)) for p in self.sick_pods()}
         made = {_about(ev): event_time(ev) for ev in self.events if ev.get("reason") == "SuccessfulCreate"}
@@ -66,7 +66,7 @@ class Collected:
             yield event
 
     def last_line(self, pod: Object, container: str) -> str:
-        """The last line that a container of the pod wrote, of its previous life if that is known; empty if nothing."""
+        """Last log line of a container, from its previous instance if known; empty if there is none."""
         key = f"{namespace(pod)}/{name(pod)}/{container}"
         for candidate in (f"{key}/previous", key):
             lines = [line.strip() for line in self.logs.get(candidate, "").splitlines() if line.strip()]
@@ -89,13 +89,13 @@ def key(item: Object) -> str:
 
 
 def where(pod: Object) -> str:
-    """``namespace/pod``, and the node if it has one."""
+    """``namespace/pod``, with its node if it has one."""
     node = (pod.get("spec") or {}).get("nodeName")
     return f"{namespace(pod)}/{name(pod)}" + (f" on node {node}" if node else "")
 
 
 def is_starting(pod: Object) -> bool:
-    """The pod waits for volumes, network or devices: no container of it has ever started."""
+    """Whether the pod waits for volumes, network or devices: none of its containers has ever started."""
     early = ("ContainerCreating", "PodInitializing")
     if not containers(pod):
         return (pod.get("status") or {}).get("phase") == "Pending"
@@ -103,7 +103,7 @@ def is_starting(pod: Object) -> bool:
 
 
 def is_well(pod: Object) -> bool:
-    """Finished with success, or running with every container ready."""
+    """Whether the pod has succeeded, or runs with every container ready."""
     status = pod.get("status") or {}
     if status.get("phase") == "Succeeded":
         return True
@@ -112,7 +112,7 @@ def is_well(pod: Object) -> bool:
 
 
 def event_time(event: Object) -> str:
-    """When an event happened last, as RFC 3339 text that sorts by time to the second; empty if unknown."""
+    """Time of an event's last occurrence, as RFC 3339 text that sorts by time to the second; empty if unknown."""
     series = event.get("series") or {}
     for value in (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")):
         if value:
@@ -125,7 +125,7 @@ def in_order(events: Iterable[Object]) -> list[Object]:
 
 
 def target(event: Object) -> str:
-    """``kind namespace/name`` of what an event is about."""
+    """``kind namespace/name`` of the object that an event is about."""
     kind, space, item = _about(event)
     return f"{kind} {space}/{item}" if space else f"{kind} {item}"
 
@@ -135,7 +135,7 @@ def message(item: Object) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """``text`` on one line, cut in the middle to ``most`` characters: both ends of an error matter."""
+    """``text`` on one line, shortened in the middle to ``most`` characters: both ends of an error matter."""
     flat = " ".join(text.split())
     if len(flat) <= most:
         return flat

@@ -1,4 +1,4 @@
-"""Questions about single pods: image, volumes, start, end, place. Each answers with sentences, or none."""
+"""Rules about single pods: image, volumes, start, end, node. Each yields sentences, or none."""
 
 from collections.abc import Iterator
 
@@ -121,7 +121,7 @@ def unschedulable(c: Collected) -> Iterator[str]:
 
 
 def hook_pods(c: Collected) -> list[Object]:
-    """Pods of the install's hook Jobs: their Job carries Helm's annotation, or they carry it themselves."""
+    """Pods of the installation's hook Jobs: the Job or the pod has Helm's annotation."""
     jobs = {f.key(job) for job in c.jobs if HOOK in ((job.get("metadata") or {}).get("annotations") or {})}
     result = []
     for pod in c.pods:
@@ -134,7 +134,7 @@ def hook_pods(c: Collected) -> list[Object]:
 
 
 def _while_starting(c: Collected, *reasons: str) -> Iterator[Object]:
-    """Events that keep a pod from starting: those of pods that have started since are past."""
+    """Events that keep a pod from starting, without those of pods that have started since."""
     started = {f"Pod {f.key(pod)}" for pod in c.pods if not f.is_starting(pod)}
     return (event for event in c.live_events(*reasons) if f.target(event) not in started)
 

@@ -1,7 +1,7 @@
-"""The rules that name the probable cause of a failure, most telling first.
+"""Rules that name the probable cause of a failure, most specific first.
 
-A rule is a name and a question: it reads what was collected and answers with sentences, of which the first counts.
-Causes come before what they bring about: a full disk before the image that could not be unpacked, an image before the
+A rule has a name and a question: a function that reads the collected data and yields sentences; the first is used.
+Causes come before their effects: a full disk before the image that could not be unpacked, an image before the
 gang that waits for it.
 """
 
@@ -16,13 +16,13 @@ Question = Callable[[Collected], Iterator[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One named rule."""
+    """A named rule."""
 
     name: str
     question: Question
 
     def ask(self, collected: Collected) -> str | None:
-        """A sentence when the rule applies."""
+        """The rule's first sentence, or None if the rule does not apply."""
         return next(self.question(collected), None)
 
 

@@ -1,1 +1,1 @@
-"""What happens to an installed release: the summary before an upgrade, verdicts, the previous version, removal."""
+"""Management of an installed release: the summary before an upgrade, verdicts, the previous version, removal."""

@@ -1,4 +1,4 @@
-"""Compares two sets of objects: what is added, changed and removed, which images move, which CRD fields come and go."""
+"""Compares two sets of objects: added, changed and removed objects, changed images and CRD fields."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from trainyard.chart.release.installed import HOOK, Objects
 from trainyard.observe.listing import some
 
 KEEP = "helm.sh/resource-policy"
-# Labels that tell a chart's version: they change in every object and say nothing.
+# Labels with a chart's version: they change in every object and are irrelevant.
 LABELS = ("helm.sh/chart", "app.kubernetes.io/version", "app", "chart")
 STAMPS = {f"metadata.labels.{label}" for label in LABELS} | {
     f"spec.template.metadata.labels.{label}" for label in LABELS[:2]
 }
 ROLLS = {"Deployment", "StatefulSet", "DaemonSet"}
-# Fields that the API server lets nobody change: an upgrade that tries stops half-way.
+# Immutable fields: an upgrade that changes one fails half-way.
 FIXED = {
     "ClusterRoleBinding": ("roleRef",),
     "DaemonSet": ("spec.selector",),
@@ -33,24 +33,24 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Change:
-    """One object's change. `kind` is added, changed, removed or kept (gone from the release, left in the cluster)."""
+    """Change of one object. `kind` is added, changed, removed or kept (gone from the release, left in the cluster)."""
 
     kind: str
     object: str
     fields: tuple[str, ...] = ()
-    restarts: bool = False  # its pods are replaced
+    restarts: bool = False  # whether its pods are replaced
     hook: bool = False
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Those of the fields that can't be changed. Objects of hooks are created again, so theirs can."""
+        """Changed fields that are immutable. Hooks are exempt, since their objects are created again."""
         fixed = () if self.hook else FIXED.get(self.object.partition(" ")[0], ())
         below = tuple(word for top in fixed for word in (f"{top}.", f"{top}["))
         return tuple(path for path in self.fields if path in fixed or path.startswith(below))
 
 
 def name_of(obj: dict[str, Any]) -> str:
-    """Such as `Deployment trainyard-system/trainyard-nfs`; kinds of further API groups carry the group."""
+    """Name such as `Deployment trainyard-system/trainyard-nfs`, with the group for API groups that are not built in."""
     meta, group = obj["metadata"], obj["apiVersion"].partition("/")[0]
     plain = "." not in group or group.endswith(".k8s.io")
     kind = obj["kind"] if plain else f"{obj['kind']}.{group}"
@@ -87,7 +87,7 @@ def _named(items: list[Any]) -> dict[str, Any] | None:
 
 
 def changes(old: Objects, new: Objects) -> list[Change]:
-    """What an upgrade does to each object: removed, added, changed, kept in this order. CRDs: see `crd_changes`."""
+    """Changes of an upgrade, ordered: removed, added, changed, kept. CRDs: see `crd_changes`."""
     before, after = ({name_of(obj): obj for obj in objects if not is_crd(obj)} for objects in (old, new))
     found = []
     for name in sorted({*before, *after}):
@@ -108,12 +108,12 @@ def changes(old: Objects, new: Objects) -> list[Change]:
 
 
 def is_crd(obj: dict[str, Any]) -> bool:
-    """Is it a CustomResourceDefinition?"""
+    """Whether the object is a CustomResourceDefinition."""
     return obj["kind"] == "CustomResourceDefinition"
 
 
 def images(objects: Objects) -> dict[str, set[str]]:
-    """Tags by repository, of every container."""
+    """Image tags of all containers, by repository."""
     found: dict[str, set[str]] = {}
     for obj in objects:
         for spec in pod_specs(obj):
@@ -124,7 +124,7 @@ def images(objects: Objects) -> dict[str, set[str]]:
 
 
 def image_moves(old: Objects, new: Objects) -> list[tuple[str, str, str]]:
-    """(repository, tags before, tags after) of each image that is not the same in both; "" where it isn't used."""
+    """(repository, tags before, tags after) of each image that differs; "" if it isn't used."""
     before, after = images(old), images(new)
     rows = []
     for name in sorted({*before, *after}):
@@ -134,7 +134,7 @@ def image_moves(old: Objects, new: Objects) -> list[tuple[str, str, str]]:
 
 
 def crd_changes(old: Objects, new: Objects) -> dict[str, str]:
-    """By CRD what an upgrade does to it, in words; CRDs that stay the same are left out."""
+    """Effect of an upgrade on each CRD, in words; unchanged CRDs are omitted."""
     before, after = ({obj["metadata"]["name"]: obj for obj in objects if is_crd(obj)} for objects in (old, new))
     said = {}
     for name, crd in sorted(after.items()):
@@ -156,7 +156,7 @@ def crd_changes(old: Objects, new: Objects) -> dict[str, str]:
 
 
 def _fields(crd: dict[str, Any]) -> dict[str, set[str]]:
-    """The paths of all fields by version."""
+    """Paths of all fields, by version."""
     return {one["name"]: set(_paths(one["schema"]["openAPIV3Schema"], "")) for one in crd["spec"]["versions"]}
 
 

@@ -1,4 +1,4 @@
-"""An installed release, asked through Helm: what it has, and what another package would make of it."""
+"""An installed release, queried through Helm: its objects, and those that another package would install."""
 
 import json
 import tempfile
@@ -15,7 +15,7 @@ from trainyard.shell import CommandError, run
 
 Objects = list[dict[str, Any]]
 HOOK = "helm.sh/hook"
-# What to do, by words of Helm's.
+# Hints by phrases in Helm's messages.
 HINTS = {
     "cluster unreachable": "set KUBECONFIG to a cluster that answers",
     "release: not found": "see `helm list -A` for what is installed",
@@ -24,14 +24,14 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Installed:
-    """One release on one cluster."""
+    """A release in a cluster."""
 
     kubectl: Kubectl
     name: str = RELEASE
     namespace: str = NAMESPACE
 
     def helm(self, *args: str | Path, timeout: float = 120) -> str:
-        """Run helm on the release's cluster and in its namespace. Raises TrainyardError with Helm's own words."""
+        """Runs helm for the release's cluster and namespace. Raises TrainyardError with Helm's own message."""
         chosen = ["--kubeconfig", str(self.kubectl.kubeconfig)] if self.kubectl.kubeconfig else []
         try:
             return run([programs.find("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
@@ -41,18 +41,18 @@ class Installed:
             raise TrainyardError(said, where=f"release {self.name}", hint=hint) from None
 
     def metadata(self) -> dict[str, Any]:
-        """Chart version, revision and status. Raises TrainyardError when there is no such release."""
+        """Chart version, revision and status. Raises TrainyardError if the release does not exist."""
         return json.loads(self.helm("get", "metadata", self.name, "-o", "json"))
 
     def objects(self) -> Objects:
-        """Everything of the installed revision, hooks included."""
+        """All objects of the installed revision, including hooks."""
         return parse(self.helm("get", "manifest", self.name)) + parse(self.helm("get", "hooks", self.name))
 
     def planned(self, package: Path, values: Sequence[Path] = ()) -> Objects:
-        """What `helm upgrade` to a package would install, rendered with the cluster's own answers; changes nothing.
+        """Objects that `helm upgrade` to a package would install, rendered with lookups in the cluster; a dry run.
 
         Args:
-            values: files as for `helm upgrade --values`; without any, the release's own values are used again.
+            values: files as for `helm upgrade --values`; if none are given, the release's own values are used.
         """
         files = list(values)
         with tempfile.TemporaryDirectory() as folder:

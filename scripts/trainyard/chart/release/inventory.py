@@ -1,4 +1,4 @@
-"""What a release leaves behind when it is uninstalled: data, claims, Secrets, namespaces of teams, CRDs."""
+"""What remains when a release is uninstalled: data, claims, Secrets, namespaces of teams, CRDs."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +12,12 @@ from trainyard_agent.install.crds import VERSION as CRD_VERSION
 PROVISIONER = "trainyard.io/nfs"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 OWNER = "meta.helm.sh/release-name"
-APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and stays
+APPLIED_BY = "trainyard.io/applied-by"  # label of the release's objects that remain
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the platform's: of a team, of the release itself, or of anyone on the platform's storage classes."""
+    """A claim of the platform: of a team, of the release itself, or of anyone on the platform's storage classes."""
 
     namespace: str
     name: str
@@ -30,13 +30,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Volume:
-    """A PersistentVolume behind one of the claims, or one that outlived its claim."""
+    """A PersistentVolume of one of the claims, or one that outlived its claim."""
 
     name: str
     size: str
     policy: str
     nfs: str  # server:path, "" for other volumes
-    provisioned: bool  # by the release's own provisioner
+    provisioned: bool  # whether the release's own provisioner made it
 
     def __str__(self) -> str:
         return f"volume {self.name}, {self.size}, {self.policy}" + (f", {self.nfs}" if self.nfs else "")
@@ -44,18 +44,18 @@ class Volume:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All of it, in the order in which a purge removes it."""
+    """Everything that remains, in the order in which a purge removes it."""
 
     teams: list[str] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     volumes: list[Volume] = field(default_factory=list)
-    secrets: list[str] = field(default_factory=list)  # names in the release's namespace
-    caches: list[str] = field(default_factory=list)  # the same: ConfigMaps with results of pipelines' steps
+    secrets: list[str] = field(default_factory=list)  # in the release's namespace
+    caches: list[str] = field(default_factory=list)  # ConfigMaps there with results of pipeline steps
     crds: list[str] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)  # of every node, as long as the release is there
+    folders: list[str] = field(default_factory=list)  # on every node, as long as the release exists
 
     def lines(self) -> list[str]:
-        """One line for each thing."""
+        """One line for each item."""
         rows = [f"namespace {team}" for team in self.teams]
         rows += [str(one) for one in (*self.claims, *self.volumes)]
         rows += [f"Secret {name}" for name in self.secrets]
@@ -65,7 +65,7 @@ class Inventory:
 
 
 def remains(installed: Installed) -> Inventory:
-    """Ask the cluster. Works before and after the release is uninstalled."""
+    """Queries the cluster. Works before and after the release is uninstalled."""
     kubectl, name, space = installed.kubectl, installed.name, installed.namespace
     label = f"{APPLIED_BY}={name}"
     teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
@@ -94,7 +94,7 @@ def remains(installed: Installed) -> Inventory:
 
 
 def goes(obj: dict[str, Any], release: str) -> bool:
-    """Does Helm remove it with the release?"""
+    """Whether Helm removes the object with the release."""
     notes = obj["metadata"].get("annotations") or {}
     return notes.get(OWNER) == release and notes.get(KEEP) != "keep"
 
@@ -109,21 +109,21 @@ def _provisioned(volume: dict[str, Any]) -> bool:
 
 
 def _left_over(volume: dict[str, Any], release: str, spaces: set[str]) -> bool:
-    """Helm's static volumes, and volumes of the provisioner whose claim is gone."""
+    """Whether the volume is one of Helm's static volumes, or the provisioner's without a claim."""
     owned = (volume["metadata"].get("annotations") or {}).get(OWNER) == release
     loose = _provisioned(volume) and volume["status"].get("phase") in ("Released", "Available", "Failed")
     return owned or loose or (volume["spec"].get("claimRef") or {}).get("namespace") in spaces
 
 
 def _made(secret: dict[str, Any], release: str) -> bool:
-    """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
+    """Whether the Secret was made for the release and is kept; not a site's own, nor Helm's records of revisions."""
     meta = secret["metadata"]
     kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
     return kept or meta["name"] in left_over("secrets") or (meta.get("labels") or {}).get(APPLIED_BY) == release
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:
-    """Helm's own by its mark; those of `crds/`, which have none, by name and version, or by Helm's first apply."""
+    """Whether the CRD is ours: by Helm's annotation; for those of `crds/`, by name, and version or Helm's apply."""
     meta = crd["metadata"]
     notes = meta.get("annotations") or {}
     if meta["name"] in crd_names():

@@ -1,4 +1,4 @@
-"""Folders on nodes that a release's collectors of logs write: named while it is there, emptied when everything goes."""
+"""Node folders that a release's log collectors write: listed while the release exists, emptied by a purge."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from trainyard.chart.release.installed import Installed
 from trainyard.errors import TrainyardError
 
 WAIT_S = 120
-# Not the folder itself: its parent is the node's, and nobody has a hand there.
+# The folder itself remains: only the folder is mounted, so its parent is out of reach.
 EMPTY = """
 import pathlib, shutil, sys
 for one in (one for folder in sys.argv[1:] for one in pathlib.Path(folder).iterdir()):
@@ -21,21 +21,21 @@ CLOSED = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "ca
 
 @dataclass(frozen=True)
 class Folders:
-    """Paths of nodes, and what a pod needs to run where the collectors did."""
+    """Paths on nodes, and the settings that a pod needs to run on the same nodes as the collectors."""
 
     paths: list[str] = field(default_factory=list)
     image: str = ""
-    pod: dict[str, Any] = field(default_factory=dict)  # tolerations, pull secrets, selectors of nodes
+    pod: dict[str, Any] = field(default_factory=dict)  # tolerations, pull secrets, node selectors
 
 
 def written(installed: Installed) -> list[str]:
-    """The folders that the release's collectors write on each node; none where logs are off or a site's own collect."""
+    """Folders that the release's collectors write on each node; empty if logs are off or the site's own are used."""
     spec = _collectors(installed)
     return _writable(spec) if spec else []
 
 
 def found(installed: Installed) -> Folders:
-    """The same, with what it takes to empty them after the release is gone."""
+    """The folders, with the settings needed to empty them after the release is gone."""
     spec = _collectors(installed)
     if not spec:
         return Folders()
@@ -47,7 +47,7 @@ def found(installed: Installed) -> Folders:
 
 
 def empty(installed: Installed, folders: Folders, say: Callable[[str], None]) -> None:
-    """Empties them on every node by a DaemonSet, which goes again; says where that failed, and goes on."""
+    """Empties the folders on every node with a temporary DaemonSet; reports a failure and continues."""
     if not folders.paths:
         return
     where, name = f"{', '.join(folders.paths)} of each node", f"{installed.name}-node-folders"
@@ -66,7 +66,7 @@ def empty(installed: Installed, folders: Folders, say: Callable[[str], None]) ->
 
 
 def _collectors(installed: Installed) -> dict[str, Any] | None:
-    """The collectors' pod, None where there is none."""
+    """Pod spec of the collectors; None if there are none."""
     made = installed.kubectl.find("daemonset", f"{installed.name}-logs", "-n", installed.namespace)
     return made["spec"]["template"]["spec"] if made else None
 
@@ -87,7 +87,7 @@ def _daemons(name: str, folders: Folders) -> dict[str, Any]:
         "name": "empty",
         "image": folders.image,
         "command": ["python3", "-c", EMPTY, *(mount["mountPath"] for mount in mounts)],
-        "securityContext": {**CLOSED, "runAsUser": 0, "runAsGroup": 0},  # whose the files are
+        "securityContext": {**CLOSED, "runAsUser": 0, "runAsGroup": 0},  # owner of the files
         "resources": quantities,
         "volumeMounts": mounts,
     }

@@ -1,4 +1,4 @@
-"""Removes a release: by default with all data left in place, with a purge without a trace of it."""
+"""Removes a release: by default all data remain, with a purge nothing does."""
 
 import json
 from collections.abc import Callable
@@ -14,24 +14,24 @@ from trainyard_agent.install.teardown import ended, owner
 Say = Callable[[str], None]
 UNINSTALL_S = 420
 WAIT_S = 180
-# Whatever a CRD of ours can hold; a purge ends the jobs before their operators go. What components purge comes first:
-# a running workflow submits its job again.
+# All objects of our CRDs; a purge deletes the jobs before their operators. Those of components come first, since
+# a running workflow would submit its job again.
 JOBS = (
     *(resource for one in all_components() for resource in one.removal.get("purges") or ()),
     *(kind.resource for kind in registry.with_gang()),
 )
-# A volume of the provisioner keeps here what is to become of its files; see charts/nfs/tools/nfs-provisioner.
+# Annotation of a provisioned volume on what to do with its files; see charts/nfs/tools/nfs-provisioner.
 ON_DELETE = "trainyard.io/nfs-on-delete"
 
 
 def exists(installed: Installed) -> bool:
-    """Is there such a release? After an interrupted purge there may be none and much to remove all the same."""
+    """Whether the release exists. After an interrupted purge it may be gone while much remains to be removed."""
     found = json.loads(installed.helm("list", "--all", "--filter", f"^{installed.name}$", "-o", "json"))
     return bool(found)
 
 
 def uninstall(installed: Installed, say: Say, *, hooks: bool = True) -> None:
-    """`helm uninstall`: the hook stops what would hang, Helm removes the rest; data stays. Raises TrainyardError."""
+    """`helm uninstall`: the hook stops what would hang, Helm removes the rest; data remain. Raises TrainyardError."""
     flags = [] if hooks else ["--no-hooks"]
     try:
         text = installed.helm(
@@ -49,10 +49,10 @@ def uninstall(installed: Installed, say: Say, *, hooks: bool = True) -> None:
 
 
 def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
-    """Remove a release and everything that it or its teams ever stored. Raises TrainyardError.
+    """Removes a release and everything that it or its teams ever stored. Raises TrainyardError.
 
-    Namespaces and claims go first, while the provisioner still runs and can remove their files; then the release; then
-    what only the release used.
+    Namespaces and claims are removed first, while the provisioner can still remove their files; then the release; then
+    objects that only the release used.
     """
     there = exists(installed)
     found = remains(installed)
@@ -74,7 +74,7 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
             _wait(installed, "pvc", [claim.name], claim.namespace)
         _wait(installed, "pv", sorted(made & {claim.volume for claim in found.claims}))
         uninstall(installed, say, hooks=hooks)
-    node_folders.empty(installed, folders, say)  # after those who write there
+    node_folders.empty(installed, folders, say)  # after the collectors that write there are gone
     left = remains(installed)
     for claim in left.claims:
         _delete(installed, say, "pvc", claim.name, claim.namespace)
@@ -91,14 +91,14 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
 
 
 def _open_gates(installed: Installed, say: Say) -> None:
-    """Unbind the release's admission policies: one that can't be evaluated any more would hold every finalizer."""
+    """Unbinds the release's admission policies: one that can't be evaluated any more would block every finalizer."""
     for item in installed.kubectl.get("validatingadmissionpolicybindings"):
         if goes(item, installed.name):
             _delete(installed, say, "validatingadmissionpolicybinding", item["metadata"]["name"])
 
 
 def _stop_jobs(installed: Installed, found: Inventory, say: Say) -> None:
-    """Every training job of the cluster: the kinds themselves are about to go."""
+    """Deletes every training job in the cluster, since the kinds themselves are about to be removed."""
     for resource in JOBS:
         if resource not in found.crds:
             continue
@@ -110,19 +110,19 @@ def _stop_jobs(installed: Installed, found: Inventory, say: Say) -> None:
 
 
 def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
-    """Remove pods that hold claims, such as a backup's, by their Job where they have one."""
+    """Removes pods that use claims, such as a backup's, through their Job if they have one."""
     for space in sorted({claim.namespace for claim in claims}):
         names = {claim.name for claim in claims if claim.namespace == space}
         for pod in installed.kubectl.get("pods", "-n", space):
             used = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in pod["spec"].get("volumes") or []}
-            if used & names:  # a pod that has ended holds its claims as well
+            if used & names:  # a finished pod blocks its claims, too
                 _, kind, name = owner(pod)
                 job = kind == "Job"
                 _delete(installed, say, "job.batch" if job else "pod", name if job else pod["metadata"]["name"], space)
 
 
 def _mark_files(installed: Installed, found: Inventory, say: Say) -> None:
-    """Tell the provisioner to remove the files of its volumes: kept and archived ones would outlive their owner."""
+    """Tells the provisioner to remove the files of its volumes: kept and archived files would outlive their owner."""
     patch = {"metadata": {"annotations": {ON_DELETE: "delete"}}, "spec": {"persistentVolumeReclaimPolicy": "Delete"}}
     for volume in found.volumes:
         if volume.provisioned:
@@ -137,7 +137,7 @@ def _delete(installed: Installed, say: Say, kind: str, name: str, namespace: str
 
 
 def _wait(installed: Installed, kind: str, names: list[str], namespace: str = "") -> None:
-    """Until objects are gone. Raises TrainyardError naming the first that is not."""
+    """Waits until the objects are gone. Raises TrainyardError, which names the first that is not."""
     place = ["-n", namespace] if namespace else []
     gone = ["--for=delete", f"--timeout={WAIT_S}s"]
     for name in names:

@@ -1,4 +1,4 @@
-"""What a workflow's resource templates create: the manifest inside, judged as the account that creates it."""
+"""Manifests in a workflow's resource templates, judged for the account that creates them."""
 
 import re
 from collections.abc import Callable
@@ -15,14 +15,14 @@ Object = dict[str, Any]
 Judge = Callable[[Object, Lines, Report, str, rights.Account], None]
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 CREATES = "create"
-ACTIONS = (CREATES, "get", "delete")  # what the pipelines' account has rights to; apply and patch ask for more
+ACTIONS = (CREATES, "get", "delete")  # allowed for the pipelines' account; apply and patch need more permissions
 
 
 def check(template: Object, lines: Lines, report: Report, task: str, judge: Judge) -> None:
-    """Notes everything about the manifest of a resource template whose parts know their places.
+    """Reports all findings about the manifest of a resource template, whose parts know their places.
 
     Args:
-        judge: notes everything about an object, with the line of a path, a label, and who creates it.
+        judge: reports all findings about an object, given the line of a path, a label, and the creating account.
     """
     resource = mapping(template.get("resource"))
     base = (*(cel.path(template) or ()), "resource")
@@ -37,7 +37,7 @@ def check(template: Object, lines: Lines, report: Report, task: str, judge: Judg
     try:
         found = documents(FILLED_IN.sub(LATER, text), report.file)
     except UsageError as error:
-        if "{{" not in text:  # what Argo fills in may be what makes it YAML
+        if "{{" not in text:  # values that Argo fills in may be needed to make it valid YAML
             report.add("TY101", first, f"the manifest is invalid YAML: {error.what}", "correct it", task=task, at=base)
         return
     for one in found:

@@ -23,7 +23,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
-# Argo's kinds that hera names in the plural.
+# Argo's singular fields, which hera only has in the plural.
 OLD = {"CronWorkflowSpec": ("schedule",), "Synchronization": ("mutex", "semaphore")}
 GONE, ADDED, QUOTED = "remove it", "add ", "write it in quotes"
 
