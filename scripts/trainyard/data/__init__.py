@@ -1,4 +1,4 @@
-"""Data sets of teams: where each is by its name, and what lies there.
+"""Data sets of teams, and their locations by name.
 
 digits              the team's own        s3://datasets/<team>/digits
 shared/mnist        read by all teams     s3://datasets/shared/mnist, brought by the platform engineer

@@ -1,4 +1,4 @@
-"""From the name of a data set to where it lies, and who may bring it there."""
+"""Location of a data set by its name, and who may upload it."""
 
 import re
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ SPELLED = "use letters, digits, dots, hyphens and underscores, starting with a l
 
 @dataclass(frozen=True)
 class Place:
-    """A data set, or with no last part all of a kind.
+    """A data set, or, without the last part of the name, all data sets of a kind.
 
     Args:
-        name: as people write it: `digits`, `shared/mnist`, `workspace/notes`.
-        at: what a pod calls it: `bucket/prefix`, or the path of a folder.
-        claim: the claim that it is on; "" for the object store.
-        read_only: why nobody can bring it by this command; "" when one can.
-        platform: the platform's own keys are needed to write it.
+        name: name as users write it: `digits`, `shared/mnist`, `workspace/notes`.
+        at: location in a pod's terms: `bucket/prefix`, or the path of a folder.
+        claim: claim that contains it; "" for the object store.
+        read_only: why this command can't upload it; "" if it can.
+        platform: whether writing it needs the platform's own keys.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Place:
 
     @property
     def uri(self) -> str:
-        """As pipelines and scripts take it; a folder of a claim is a path on it."""
+        """URI for pipelines and scripts; for a folder of a claim, its path in the claim."""
         return f"{self.claim}:{self.at.removeprefix(f'/{self.claim}') or '/'}" if self.claim else f"s3://{self.at}"
 
 
 def place(contract: Contract, team: str, name: str) -> Place:
-    """Where the data set of that name lies, seen by a team. Raises UsageError for what is no name."""
+    """The data set with that name, as seen by a team. Raises UsageError for an invalid name."""
     kind, slash, last = name.partition("/")
     if not slash:
         kind, last = OWN, kind
@@ -54,7 +54,7 @@ def place(contract: Contract, team: str, name: str) -> Place:
 
 
 def named_after(folder: Path) -> str:
-    """The name of a data set that nobody named. Raises UsageError."""
+    """Default name of a folder's data set. Raises UsageError."""
     found = folder.resolve().name
     if not NAME.fullmatch(found):
         raise UsageError(f"invalid name of a data set: {found!r}", hint=f"give one: trainyard data put {folder} NAME")
@@ -62,7 +62,7 @@ def named_after(folder: Path) -> str:
 
 
 def roots(contract: Contract, team: str, kind: str = "") -> list[Place]:
-    """What a list covers: all buckets that the team may read data from, or the one kind that is named."""
+    """Places that a list covers: all buckets from which the team may read data, or the one kind that is named."""
     known = _kinds(contract, team)
     if kind:
         return [root for root in known if root.name == kind]
@@ -70,12 +70,12 @@ def roots(contract: Contract, team: str, kind: str = "") -> list[Place]:
 
 
 def is_kind(contract: Contract, name: str) -> bool:
-    """Whether the name is a kind's, not a data set's: `shared`, `raw-data`, `workspace`."""
+    """Whether the name is a kind, not a data set: `shared`, `raw-data`, `workspace`."""
     return any(name == root.name for root in _kinds(contract, "x") if root.name)
 
 
 def bucket_of(contract: Contract) -> str:
-    """The bucket of data sets, where each team has a prefix of its own. Raises TrainyardError when there is none."""
+    """The bucket of data sets, where each team has its own prefix. Raises TrainyardError if there is none."""
     kept = (RESULTS, contract.pipelines.get("bucket"))
     own = [one.name for one in contract.buckets.values() if one.teams == "own" and one.name not in kept]
     if not own:
@@ -85,7 +85,7 @@ def bucket_of(contract: Contract) -> str:
 
 
 def _kinds(contract: Contract, team: str) -> list[Place]:
-    """Every kind, by the name before the slash."""
+    """All kinds, named by the part before the slash."""
     bucket = bucket_of(contract)
     found = [Place(OWN, f"{bucket}/{team}"), Place(SHARED, f"{bucket}/{SHARED}", platform=True)]
     for one in contract.buckets.values():

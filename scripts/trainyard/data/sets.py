@@ -1,4 +1,4 @@
-"""Data sets in the cluster: reached through a pod that lives for a moment."""
+"""Data sets in the cluster, accessed through a short-lived pod."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ FORBIDDEN = 403
 
 @dataclass(frozen=True)
 class Set:
-    """What lies under one name. `size` in bytes; `changed`: when its newest file was."""
+    """Content of one name. `size` is in bytes; `changed` is the time of its newest file."""
 
     place: Place
     files: int
@@ -28,7 +28,7 @@ class Set:
     changed: datetime | None
 
     def data(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The set as plain data."""
         changed = stamp(self.changed)
         return {"name": self.place.name, "uri": self.place.uri, "files": self.files, "bytes": self.size,
                 "changed": changed}  # fmt: skip
@@ -36,11 +36,11 @@ class Set:
 
 @contextmanager
 def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bool = False) -> Iterator[Store]:
-    """The store as the team, or as the platform where the place is written by its keys alone.
+    """Opens the store as the team, or as the platform if only the platform's keys can write the place.
 
     Raises:
-        UsageError: nobody writes such a place by this command.
-        TrainyardError: the caller may not, the claim isn't there, or the pod did not start.
+        UsageError: this command can't write the place.
+        TrainyardError: the caller may not, the claim does not exist, or the pod did not start.
     """
     first = places[0]
     if write and first.read_only:
@@ -64,7 +64,7 @@ def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bo
 
 
 def listed(store: Store, root: Place) -> list[Set]:
-    """The data sets of a kind. Raises TrainyardError."""
+    """Lists the data sets of a kind. Raises TrainyardError."""
     before = f"{root.name}/" if root.name else ""
     return [
         Set(Place(before + row["name"], f"{root.at}/{row['name']}", root.claim), row["files"], row["bytes"], _time(row))
@@ -73,7 +73,7 @@ def listed(store: Store, root: Place) -> list[Set]:
 
 
 def files(store: Store, place: Place) -> list[Set]:
-    """The files of a data set, each as one. Raises TrainyardError when there are none."""
+    """Lists the files of a data set, each as a Set. Raises TrainyardError if there are none."""
     rows = folder.listed(store, "files", place.at)
     if not rows:
         raise missing(place)
@@ -82,7 +82,7 @@ def files(store: Store, place: Place) -> list[Set]:
 
 
 def missing(place: Place) -> TrainyardError:
-    """For a name that stands for nothing."""
+    """The error for a name that does not exist."""
     return TrainyardError(f"no data set {place.name}", where=place.uri, hint="`trainyard data list` has all")
 
 

@@ -1,1 +1,1 @@
-"""Log-in by OpenID Connect: the issuer, the ways to a token, where tokens are kept, and what kubectl is told."""
+"""Log-in by OpenID Connect: issuer, ways to get a token, storage of tokens, and kubectl's configuration."""

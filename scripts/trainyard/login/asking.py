@@ -1,4 +1,4 @@
-"""Requests to an issuer, over TLS only: JSON comes back, and every failure as one sentence."""
+"""JSON requests to an issuer, only over TLS; every failure is one sentence."""
 
 import http.client
 import json
@@ -13,11 +13,11 @@ from typing import Any
 from trainyard.errors import TrainyardError
 
 TIMEOUT_S = 20.0
-MOST = 1 << 20  # bytes of an answer; a document of an issuer has a few KiB
+MOST = 1 << 20  # bytes of a response; an issuer's document has a few KiB
 
 
 class RefusedError(Exception):
-    """What an endpoint refused, in OAuth's words: `error` is the code, such as `invalid_grant`."""
+    """An endpoint refused the request; `error` is OAuth's code, such as `invalid_grant`."""
 
     def __init__(self, error: str, said: str = "") -> None:
         self.error = error
@@ -25,7 +25,7 @@ class RefusedError(Exception):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token or a code goes to the address that was asked, and to no other."""
+    """Rejects redirects: a token or a code must only reach the requested address."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -33,20 +33,20 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True)
 class IssuerClient:
-    """Asks the endpoints of one issuer.
+    """Client of one issuer's endpoints.
 
     Args:
-        ca: file with the authority of the issuer's certificate, PEM; "" means the machine's authorities.
+        ca: PEM file with the issuer's certificate authority; "" means the machine's authorities.
     """
 
     ca: str = ""
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The JSON object at `url`. Raises TrainyardError, or RefusedError when the endpoint refuses."""
+        """Gets the JSON object at `url`. Raises TrainyardError, or RefusedError if the endpoint refuses."""
         return self._ask(urllib.request.Request(checked(url), headers=dict(headers or {})))
 
     def post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
-        """The JSON object that a form brings. Raises as `get` does."""
+        """Posts a form and returns the JSON object of the response. Raises as `get` does."""
         return self._ask(urllib.request.Request(checked(url), data=urllib.parse.urlencode(form).encode()))
 
     def _ask(self, request: urllib.request.Request) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class IssuerClient:
 
 
 def checked(url: str) -> str:
-    """The address as it is. Raises TrainyardError when it is not https: tokens would be read on the way."""
+    """The unchanged address. Raises TrainyardError if it is not https: tokens could be read in transit."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https" or not parts.hostname:
         raise TrainyardError("the address is not https", where=url, hint="an issuer is asked over TLS only")
@@ -95,7 +95,7 @@ def _object(raw: bytes, where: str) -> dict[str, Any]:
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:
-    """Of an OAuth error its code and words; anything else is an address that does not answer as an issuer does."""
+    """The code and description of an OAuth error; for any other response, an error about the address."""
     where = error.url.partition("?")[0]
     try:
         found = json.loads(error.read(MOST))

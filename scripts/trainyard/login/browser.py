@@ -1,4 +1,4 @@
-"""A log-in in the browser of this machine: authorization code with PKCE, which comes back to a port of the loopback."""
+"""Log-in with the browser of this machine: authorization code with PKCE, received on a loopback port."""
 
 import base64
 import hashlib
@@ -24,12 +24,12 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>trainyard</title>
 
 
 def challenge(verifier: str) -> str:
-    """What the issuer is told of a verifier beforehand, by S256."""
+    """The S256 challenge of a verifier, sent to the issuer in advance."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 class _Callback(http.server.HTTPServer):
-    """Waits for the one answer that carries our state; whatever else comes to the port changes nothing."""
+    """Server that waits for the one response with our state; any other request changes nothing."""
 
     def __init__(self, port: int, issuer: str) -> None:
         self.state, self.issuer = secrets.token_urlsafe(32), issuer
@@ -44,16 +44,16 @@ class _Callback(http.server.HTTPServer):
 
     @property
     def redirect(self) -> str:
-        """Where the issuer sends the browser back to."""
+        """Redirect URI for the issuer."""
         return f"http://127.0.0.1:{self.server_address[1]}{CALLBACK}"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Callback
-    timeout = 10  # of a connection that says nothing
+    timeout = 10  # timeout of an idle connection
 
     def do_GET(self) -> None:
-        """The browser's answer, or something else."""
+        """Handles the issuer's response, or any other request."""
         parts = urllib.parse.urlsplit(self.path)
         said = dict(urllib.parse.parse_qsl(parts.query))
         if parts.path != CALLBACK:
@@ -78,7 +78,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: the path has the code in it."""
+        """Logs nothing: the path contains the code."""
 
 
 def log_in(
@@ -90,14 +90,14 @@ def log_in(
     show: Callable[[str], bool] = webbrowser.open,
     patience_s: float = PATIENCE_S,
 ) -> Tokens:
-    """Has the person log in at the issuer, and trades the code that comes back for tokens.
+    """Lets the user log in at the issuer, and exchanges the resulting code for tokens.
 
     Args:
-        port: of 127.0.0.1, where the issuer allows only certain ones; 0: any that is free.
-        show: opens an address; the address is printed as well.
+        port: port of 127.0.0.1, if the issuer allows only certain ports; 0: any free port.
+        show: opens an address in the browser; the address is also printed.
 
     Raises:
-        TrainyardError: the issuer or the person refused, or nothing came in time.
+        TrainyardError: the issuer or the user refused, or no response came in time.
     """
     verifier, nonce = secrets.token_urlsafe(64), secrets.token_urlsafe(32)
     with _Callback(port, issuer.url) as server:

@@ -1,4 +1,4 @@
-"""A log-in in a browser elsewhere: the person types a code that this machine shows."""
+"""Log-in with a browser on another machine: the user enters a code that this machine shows."""
 
 import sys
 import time
@@ -10,14 +10,14 @@ from trainyard.login.issuer import Issuer
 from trainyard.login.tokens import Tokens, received
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-SLOWER_S = 5.0  # how much longer to wait after each `slow_down`
+SLOWER_S = 5.0  # additional waiting time after each `slow_down`
 
 
 def log_in(asker: IssuerClient, issuer: Issuer, client: str, *, sleep: Callable[[float], None] = time.sleep) -> Tokens:
-    """Shows an address and a code on standard error, and waits until somebody has logged in with them.
+    """Prints an address and a code on standard error, and waits until the user has logged in with them.
 
     Raises:
-        TrainyardError: the issuer has no such way, the person refused, or the code ended first.
+        TrainyardError: the issuer has no device log-in, the user refused, or the code expired.
     """
     if not issuer.device:
         hint = "log in on a machine with a browser: `trainyard login` without --device"

@@ -1,4 +1,4 @@
-"""The member's own token inside a notebook: the hub holds it and renews it, and gives it to the notebook's server."""
+"""The member's own token inside a notebook: the hub stores and renews it, and passes it to the notebook's server."""
 
 import http.client
 import json
@@ -17,29 +17,29 @@ NAMES = ("JUPYTERHUB_API_URL", "JUPYTERHUB_API_TOKEN", "JUPYTERHUB_USER")
 
 
 def address(environment: Mapping[str, str]) -> str:
-    """Where the hub is asked for this notebook's user. The name is quoted whole: it may hold a `/` or `..`.
+    """The hub's API address for this notebook's user. The name is fully quoted: it may contain `/` or `..`.
 
     Raises:
-        TrainyardError: not a notebook of the hub.
+        TrainyardError: this is not a notebook of the hub.
     """
     missing = [name for name in NAMES if not environment.get(name)]
     if missing:
         raise TrainyardError(f"{' and '.join(missing)} not set: not a notebook of the hub", hint="log in without --hub")
     name = environment["JUPYTERHUB_USER"]
-    if name in (".", ".."):  # quoting leaves dots as they are, and a server takes them as a way up
+    if name in (".", ".."):  # quoting keeps dots, and a server would go up a level
         raise TrainyardError(f"the hub can't be asked for a user named {name}", hint="the name must be another")
     return f"{environment['JUPYTERHUB_API_URL'].rstrip('/')}/users/{urllib.parse.quote(name, safe='')}"
 
 
 def tokens(environment: Mapping[str, str] = os.environ) -> Tokens:
-    """The token that the hub holds for this notebook's user.
+    """The token that the hub has for this notebook's user.
 
     Raises:
-        TrainyardError: the hub can't be asked, has none or one that has ended.
+        TrainyardError: the hub can't be reached, or has no token or only an expired one.
     """
     url = address(environment)
     request = urllib.request.Request(url, headers={"Authorization": f"token {environment['JUPYTERHUB_API_TOKEN']}"})
-    # No proxy of the environment: the hub is in the cluster, and its token goes nowhere else.
+    # Ignore the environment's proxy: the hub is in the cluster, and its token must not go elsewhere.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=TIMEOUT_S) as answer:

@@ -1,4 +1,4 @@
-"""An OpenID Connect issuer as its discovery document describes it."""
+"""An OpenID Connect issuer, from its discovery document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from trainyard.errors import TrainyardError
 from trainyard.login.asking import IssuerClient, RefusedError, checked
 
 DISCOVERY = "/.well-known/openid-configuration"
-# What is asked for, of what the issuer has; offline_access brings a token to renew with.
+# Requested scopes, if the issuer supports them; offline_access yields a refresh token.
 SCOPES = ("openid", "email", "profile", "groups", "offline_access")
 
 
 @dataclass(frozen=True)
 class Issuer:
-    """Where an issuer is asked for what; an endpoint that it does not have is ""."""
+    """Endpoints and scopes of an issuer; a missing endpoint is ""."""
 
     url: str
     authorization: str
@@ -24,18 +24,18 @@ class Issuer:
 
     @property
     def asked_scopes(self) -> str:
-        """The scopes of a log-in, separated by spaces."""
+        """Scopes of a log-in, separated by spaces."""
         return " ".join(self.scopes)
 
 
 def discover(asker: IssuerClient, url: str, scopes: Sequence[str] = ()) -> Issuer:
-    """Reads the issuer's document.
+    """Reads the issuer's discovery document.
 
     Args:
-        scopes: asked for instead of those of ours that the issuer names.
+        scopes: scopes to request instead of our defaults.
 
     Raises:
-        TrainyardError: it can't be reached, is not the issuer that it is asked for, or lacks what a log-in needs.
+        TrainyardError: it can't be reached, is another issuer, or lacks what a log-in needs.
     """
     base = checked(url).rstrip("/")
     try:

@@ -1,4 +1,4 @@
-"""What kubectl is told: a cluster, a user that a program logs in, and the context of both. No token is in it."""
+"""Entries of a kubeconfig: a cluster, a user that logs in with our program, and their context. It contains no token."""
 
 import base64
 import os
@@ -23,7 +23,7 @@ INSTALL = "`trainyard` logs you in; install it with pip, from the wheel of your 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where an API server is, and by which authority it is known ("": by the machine's)."""
+    """Address of an API server, and its certificate authority ("": the machine's authorities)."""
 
     name: str
     server: str
@@ -31,13 +31,13 @@ class Cluster:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """As a kubeconfig has it."""
+        """The cluster's entry in a kubeconfig."""
         ca = {"certificate-authority-data": base64.b64encode(self.ca.encode()).decode()} if self.ca else {}
         return {"name": self.name, "cluster": {"server": self.server, **ca}}
 
 
 def read(place: Path) -> dict[str, Any]:
-    """A kubeconfig as data, an empty one where there is none. Raises TrainyardError for one that can't be read."""
+    """Reads a kubeconfig as data; a missing one is empty. Raises TrainyardError if it can't be read."""
     empty = {"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []}
     try:
         found = yaml.safe_load(place.read_text())
@@ -53,16 +53,16 @@ def read(place: Path) -> dict[str, Any]:
 
 
 def _is_listed(entries: Any, kind: str) -> bool:
-    """Whether it is a list as kubeconfigs have them: each entry's own part is a mapping, where it is there."""
+    """Whether the value is a valid list of a kubeconfig: each entry's `kind` is a mapping, if it exists."""
     mappings = isinstance(entries or [], list) and all(isinstance(one, dict) for one in entries or [])
     return mappings and all(isinstance(one.get(kind) or {}, dict) for one in entries or [])
 
 
 def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
-    """The cluster of a context of these files, the current one if "", and the context's namespace.
+    """The cluster of a context in these files ("": the current context), and the context's namespace.
 
     Raises:
-        UsageError: there is no such context, or its cluster is not in the files.
+        UsageError: the context or its cluster does not exist.
     """
     held = [read(place) for place in files]
     first = lambda key, name: next((e for one in held for e in one[key] if e.get("name") == name), None)  # noqa: E731
@@ -88,7 +88,7 @@ def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
 
 
 def arguments(files: list[Path], context: str) -> list[str]:
-    """What our program is called with by the user of a context, the current one if ""; [] where it is not ours."""
+    """Arguments of our program for the user of a context ("": the current one); [] if the user has another program."""
     held = [read(place) for place in files]
     wanted = context or next((str(one["current-context"]) for one in held if one.get("current-context")), "")
     contexts = [e.get("context") or {} for one in held for e in one["contexts"] if e.get("name") == wanted]
@@ -103,7 +103,7 @@ def arguments(files: list[Path], context: str) -> list[str]:
 
 
 def authority(place: str) -> str:
-    """The PEM text of an authority's file. Raises UsageError when it is none."""
+    """PEM text of a certificate authority's file. Raises UsageError if it is invalid."""
     try:
         text = Path(place).expanduser().read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -120,11 +120,11 @@ def authority(place: str) -> str:
 def merged(
     config: dict[str, Any], cluster: Cluster, options: list[str], namespace: str, *, for_others: bool = False
 ) -> dict[str, Any]:
-    """The kubeconfig with our cluster, user and context in it, which is current; everything else stays.
+    """The kubeconfig with our cluster, user and current context added; everything else is unchanged.
 
     Args:
-        options: of `trainyard login`, for the program that logs in.
-        for_others: who reads it has our program somewhere else.
+        options: options of `trainyard login` for the program that logs in.
+        for_others: whether the kubeconfig is for machines where our program has another path.
     """
     command, *before = program(for_others)
     user = f"trainyard-login@{cluster.name}"
@@ -144,7 +144,7 @@ def merged(
 
 
 def program(for_others: bool) -> list[str]:
-    """The command that runs us again: for others its name, here its place, since PATH changes with environments."""
+    """Command that runs us again: for others its name, here its path, since PATH changes with environments."""
     if for_others:
         return ["trainyard"]
     if found := shutil.which("trainyard"):
@@ -154,7 +154,7 @@ def program(for_others: bool) -> list[str]:
 
 
 def write(place: Path, config: dict[str, Any]) -> None:
-    """Puts the file in place whole, with the mode that it had, 0600 if it is new."""
+    """Writes the file atomically; keeps its mode, or uses 0600 if it is new."""
     target = place.resolve() if place.is_symlink() else place
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600

@@ -1,4 +1,4 @@
-"""A log-in that lasts: kept tokens while they are fresh, renewed ones after that, a new log-in where that fails."""
+"""A lasting log-in: uses stored tokens while they are fresh, then renews them, and logs in again if that fails."""
 
 import os
 import sys
@@ -15,18 +15,18 @@ from trainyard.login.tokens import Tokens, received
 
 @dataclass(frozen=True)
 class Settings:
-    """At whom, as what and how one logs in."""
+    """Issuer, client and method of a log-in."""
 
     issuer: str
     client: str
-    ca: str = ""  # file with the authority of the issuer's certificate; "": the machine's
+    ca: str = ""  # file with the issuer's certificate authority; "": the machine's authorities
     scopes: tuple[str, ...] = ()
     device: bool = False
     port: int = 0
 
     @property
     def arguments(self) -> list[str]:
-        """The same as options of `trainyard login`."""
+        """The settings as options of `trainyard login`."""
         found = [f"--issuer={self.issuer}", f"--client-id={self.client}"]
         found += [f"--issuer-ca={self.ca}"] if self.ca else []
         found += [f"--scope={scope}" for scope in self.scopes]
@@ -35,13 +35,13 @@ class Settings:
 
 
 def current(settings: Settings, *, interactive: bool) -> Tokens:
-    """Tokens that can be used now.
+    """Tokens that are currently valid.
 
     Args:
-        interactive: a person is there to log in; without, nobody is asked.
+        interactive: whether a user can log in; if not, no log-in is started.
 
     Raises:
-        TrainyardError: the issuer refuses, or somebody would have to log in and nobody is there.
+        TrainyardError: the issuer refuses, or a log-in is needed and not possible.
     """
     with store.held(settings.issuer, settings.client):
         kept = store.read(settings.issuer, settings.client)
@@ -54,7 +54,7 @@ def current(settings: Settings, *, interactive: bool) -> Tokens:
             try:
                 return _keep(settings, renewed(asker, issuer, settings.client, kept))
             except RefusedError as error:
-                if error.error == "invalid_grant":  # it will not be taken again, whatever else may
+                if error.error == "invalid_grant":  # the refresh token will never be accepted again
                     store.forget(settings.issuer, settings.client)
                 refused = f"the issuer does not renew the log-in ({error})"
         if not interactive:
@@ -69,7 +69,7 @@ def current(settings: Settings, *, interactive: bool) -> Tokens:
 
 
 def anew(settings: Settings, asker: IssuerClient) -> Tokens:
-    """Has the person log in: in a browser here, or with a code where there is none. Raises as these do."""
+    """Lets the user log in: in a browser here, or with a code if there is no browser. Raises as these do."""
     issuer = discover(asker, settings.issuer, settings.scopes)
     if settings.device or (issuer.device and not has_browser()):
         return device.log_in(asker, issuer, settings.client)
@@ -77,20 +77,20 @@ def anew(settings: Settings, asker: IssuerClient) -> Tokens:
 
 
 def log_in(settings: Settings) -> Tokens:
-    """A log-in now, whatever is kept; the tokens are kept afterwards."""
+    """Logs in now, whatever tokens are stored, and stores the new tokens."""
     tokens = anew(settings, IssuerClient(settings.ca))
     with store.held(settings.issuer, settings.client):
         return _keep(settings, tokens)
 
 
 def renewed(asker: IssuerClient, issuer: Issuer, client: str, kept: Tokens) -> Tokens:
-    """New tokens for the kept one. Raises RefusedError when the issuer gives none: to a person who is gone, say."""
+    """Renews the stored tokens. Raises RefusedError if the issuer refuses, for example because the user was removed."""
     form = {"grant_type": "refresh_token", "refresh_token": kept.refresh_token, "client_id": client}
     return received(asker.post(issuer.token, form), issuer.url, client, kept=kept.refresh_token)
 
 
 def log_out(settings: Settings) -> bool:
-    """Forgets the tokens, and has the issuer forget the one that renews where it can; whether there were any."""
+    """Deletes the tokens, and revokes the refresh token if the issuer can; returns whether there were any."""
     with store.held(settings.issuer, settings.client):
         kept = store.read(settings.issuer, settings.client, strict=False)
         there = store.forget(settings.issuer, settings.client)
@@ -105,7 +105,7 @@ def log_out(settings: Settings) -> bool:
 
 
 def has_browser() -> bool:
-    """Whether the user would see a window of this machine's browser."""
+    """Whether a browser of this machine would show a window to the user."""
     if os.environ.get("BROWSER"):
         return True
     if os.environ.get("SSH_CONNECTION"):

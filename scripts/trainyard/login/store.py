@@ -1,4 +1,4 @@
-"""Where tokens are kept: one file for each issuer and client, which its owner alone can read."""
+"""Storage of tokens: one file for each issuer and client, readable only by its owner."""
 
 import fcntl
 import hashlib
@@ -13,25 +13,25 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.login.tokens import Tokens
 
-FOLDER = "TRAINYARD_LOGIN"  # names another folder, for tests and for homes that others read
+FOLDER = "TRAINYARD_LOGIN"  # another folder, for tests and for shared home folders
 
 
 def folder() -> Path:
-    """`$TRAINYARD_LOGIN`, else `~/.config/trainyard/login`; made with mode 0700 if it is absent."""
+    """`$TRAINYARD_LOGIN`, else `~/.config/trainyard/login`; created with mode 0700 if absent."""
     found = Path(os.environ.get(FOLDER) or Path.home() / ".config" / "trainyard" / "login")
     found.mkdir(mode=0o700, parents=True, exist_ok=True)
     return found
 
 
 def file(issuer: str, client: str) -> Path:
-    """The file of one issuer and client, there or not."""
+    """Path of the file for one issuer and client, even if it does not exist."""
     digest = hashlib.sha256(" ".join((issuer.rstrip("/"), client)).encode()).hexdigest()
     return folder() / f"{digest[:24]}.json"
 
 
 @contextmanager
 def held(issuer: str, client: str) -> Iterator[None]:
-    """Keeps other processes from these tokens: an issuer takes a token that renews once only."""
+    """Locks these tokens for other processes: an issuer accepts a refresh token only once."""
     descriptor = os.open(file(issuer, client).with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -41,10 +41,10 @@ def held(issuer: str, client: str) -> Iterator[None]:
 
 
 def read(issuer: str, client: str, *, strict: bool = True) -> Tokens | None:
-    """The tokens that are kept, or None.
+    """The stored tokens, or None.
 
     Raises:
-        TrainyardError: somebody else can read or owns the file, unless not `strict`.
+        TrainyardError: another user can read or owns the file, unless not `strict`.
     """
     place = file(issuer, client)
     try:
@@ -61,11 +61,11 @@ def read(issuer: str, client: str, *, strict: bool = True) -> Tokens | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        return None  # half written by something else: as if there were none
+        return None  # incomplete file of another program: treat it as missing
 
 
 def write(issuer: str, client: str, tokens: Tokens, ca: str = "") -> Path:
-    """Keeps the tokens, whole or not at all, with mode 0600; `ca` is the file that the issuer is known by."""
+    """Stores the tokens atomically, with mode 0600; `ca` is the file of the issuer's certificate authority."""
     place = file(issuer, client)
     said = {"issuer": issuer, "client": client, "ca": ca, "id_token": tokens.id_token}
     said["refresh_token"] = tokens.refresh_token
@@ -81,7 +81,7 @@ def write(issuer: str, client: str, tokens: Tokens, ca: str = "") -> Path:
 
 
 def kept() -> list[tuple[str, str, str]]:
-    """(issuer, client, file of the issuer's authority) of every log-in whose tokens are here."""
+    """(issuer, client, certificate authority file) of every stored log-in."""
     found = []
     for place in sorted(folder().glob("*.json")):
         try:
@@ -93,7 +93,7 @@ def kept() -> list[tuple[str, str, str]]:
 
 
 def forget(issuer: str, client: str) -> bool:
-    """Removes the tokens; whether there were any."""
+    """Deletes the tokens; returns whether there were any."""
     place = file(issuer, client)
     there = place.exists()
     place.unlink(missing_ok=True)

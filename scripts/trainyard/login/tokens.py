@@ -1,4 +1,4 @@
-"""What an issuer hands out, and how it is read: the API server judges a token's signature, this side only its dates."""
+"""Tokens from an issuer: the API server verifies a token's signature, this side only checks its dates."""
 
 import base64
 import binascii
@@ -9,36 +9,36 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 
-AHEAD_S = 60.0  # a token is renewed this long before it ends
+AHEAD_S = 60.0  # how long before its expiry a token is renewed
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """An ID token, and the token that renews it ("" where the issuer gives none)."""
+    """An ID token, and its refresh token ("" if the issuer provides none)."""
 
     id_token: str
     refresh_token: str = ""
 
     @property
     def claims(self) -> dict[str, Any]:
-        """What the ID token says, unproved."""
+        """Claims of the ID token, unverified."""
         return claims(self.id_token)
 
     @property
     def expires(self) -> float:
-        """When the ID token ends, in Unix seconds."""
+        """Expiry of the ID token, in Unix seconds."""
         return float(self.claims["exp"])
 
     def is_fresh(self, now: float) -> bool:
-        """Whether the ID token can still be used for a minute."""
+        """Whether the ID token is valid for at least another minute."""
         return self.expires - now > AHEAD_S
 
 
 def claims(token: str) -> dict[str, Any]:
-    """The claims of a signed token, without a look at the signature.
+    """The claims of a signed token, without verifying the signature.
 
     Raises:
-        TrainyardError: it is no such token, or says not when it ends.
+        TrainyardError: it is not a signed token, or has no expiry.
     """
     parts = token.split(".")
     try:
@@ -51,14 +51,14 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def received(answer: dict[str, Any], issuer: str, client: str, nonce: str = "", kept: str = "") -> Tokens:
-    """The tokens of a token endpoint's answer, which must be for us.
+    """The tokens in a token endpoint's response, after checking that they are for us.
 
     Args:
-        nonce: what the log-in began with; "" for ways that have none.
-        kept: the token that this answer was asked with, and that stays where the answer has no new one.
+        nonce: nonce of the log-in; "" for methods without one.
+        kept: the refresh token of the request, which remains valid if the response has no new one.
 
     Raises:
-        TrainyardError: there is no ID token, or it is of another issuer, for another client or of another log-in.
+        TrainyardError: there is no ID token, or it is from another issuer, for another client or from another log-in.
     """
     if not isinstance(answer.get("id_token"), str):
         raise TrainyardError("the issuer gave no ID token", where=issuer, hint="the scope `openid` brings one")
@@ -76,12 +76,12 @@ def received(answer: dict[str, Any], issuer: str, client: str, nonce: str = "", 
 
 
 def person(said: dict[str, Any]) -> str:
-    """Who a token's claims are of, for people to read."""
+    """Human-readable name in a token's claims."""
     return str(said.get("email") or said.get("preferred_username") or said.get("name") or said.get("sub") or "somebody")
 
 
 def credential(tokens: Tokens, api_version: str) -> str:
-    """An ExecCredential as kubectl reads it on standard output."""
+    """ExecCredential for kubectl, which reads it from standard output."""
     end = datetime.fromtimestamp(tokens.expires - AHEAD_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     status = {"token": tokens.id_token, "expirationTimestamp": end}
     return json.dumps({"apiVersion": api_version, "kind": "ExecCredential", "status": status})

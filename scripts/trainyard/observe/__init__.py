@@ -1,5 +1,5 @@
-"""What a job or run is doing, why it waits, what failed first, and the end of its error: read here, shown by others.
+"""State of a job or run: what it does, why it waits, what failed first, and the end of its error.
 
-`pods`, `words`, `refusals`, `events` and `blame` need the standard library only: they run inside the steps of
-pipelines, too. `jobs` asks a cluster.
+`pods`, `words`, `refusals`, `events` and `blame` only need the standard library: they also run inside the steps of
+pipelines. `jobs` queries a cluster.
 """

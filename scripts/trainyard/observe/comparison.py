@@ -1,4 +1,4 @@
-"""Runs side by side: what went in, what came out, and where they differ."""
+"""Comparison of runs: their inputs, their results, and the differences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from trainyard.observe.listing import columns
 from trainyard.times import span
 
 GROUPS = ("parameters", "metrics", "data", "code")
-LONGEST = 44  # of a value in a table: its end is left out
+LONGEST = 44  # maximum length of a value in a table; longer values are cut
 NONE, DIFFERS = "-", "≠"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One run. `data` are inputs with their digests, `code` digests by step ("code" of a training job)."""
+    """Facts about one run. `data` are inputs with their digests, `code` digests by step ("code" for a training job)."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Line:
-    """One fact of all runs, in their order; None where a run hasn't it."""
+    """One fact of all runs, in order of the runs; None for a run that lacks it."""
 
     group: str
     name: str
@@ -36,12 +36,12 @@ class Line:
 
     @property
     def same(self) -> bool:
-        """Whether all runs have it, with the same value."""
+        """Whether all runs have the same value."""
         return all(value is not None and value == self.values[0] for value in self.values)
 
 
 def lines(runs: Sequence[Facts], *, different: bool = False) -> list[Line]:
-    """All facts, group by group; with `different` only those in which the runs are not the same."""
+    """All facts, group by group; with `different` only those that differ between the runs."""
     found = []
     for group in GROUPS:
         given = [getattr(run, group) for run in runs]
@@ -53,7 +53,7 @@ def lines(runs: Sequence[Facts], *, different: bool = False) -> list[Line]:
 
 
 def data(runs: Sequence[Facts], found: Sequence[Line]) -> dict[str, Any]:
-    """As plain data; values are in the order of the runs."""
+    """The comparison as plain data; values are in order of the runs."""
     return {
         "runs": [{"name": run.name, "kind": run.kind, "state": run.state, "seconds": run.seconds} for run in runs],
         **{
@@ -68,7 +68,7 @@ def data(runs: Sequence[Facts], found: Sequence[Line]) -> dict[str, Any]:
 
 
 def table(runs: Sequence[Facts], found: Sequence[Line]) -> str:
-    """For people: a column for each run; rows in which they differ are marked."""
+    """A table with a column for each run; rows with differences are marked."""
     rows = [["", "", *(run.name for run in runs)], ["", "kind", *(run.kind for run in runs)]]
     rows.append(["", "state", *(run.state for run in runs)])
     rows.append(["", "took", *(span(run.seconds) or NONE for run in runs)])
@@ -82,7 +82,7 @@ def table(runs: Sequence[Facts], found: Sequence[Line]) -> str:
 
 
 def number(value: float) -> str:
-    """A number as people read it."""
+    """A readable number."""
     return f"{value:.6g}"
 
 

@@ -1,11 +1,11 @@
-"""Metrics of runs as bars, in an SVG file: the same for the same numbers, without a library."""
+"""Metrics of runs as a bar chart in an SVG file: deterministic, and without a library."""
 
 from collections.abc import Sequence
 from html import escape
 
 from trainyard.observe.comparison import Facts, Line, number
 
-# Okabe and Ito's colours, which people with colour-blindness tell apart.
+# Okabe and Ito's palette, which is safe for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 WIDTH, MARGIN, LABEL, VALUE = 760, 16, 190, 90  # pixels
 BAR, GAP, HEAD = 18, 5, 30
@@ -13,7 +13,7 @@ LONGEST = 28  # characters of a run's name
 
 
 def draw(runs: Sequence[Facts], lines: Sequence[Line]) -> str:
-    """A panel of bars for each metric, a bar for each run that has it. Bars begin at zero."""
+    """Draws a panel for each metric, with a bar for each run that has the metric. Bars begin at zero."""
     panels = [line for line in lines if line.group == "metrics" and any(_is_number(one) for one in line.values)]
     tall = HEAD + len(runs) * (BAR + GAP)
     height = 2 * MARGIN + HEAD + max(1, len(panels)) * (tall + GAP)
@@ -27,7 +27,7 @@ def draw(runs: Sequence[Facts], lines: Sequence[Line]) -> str:
 
 
 def header(title: str, width: int, height: int) -> list[str]:
-    """The first lines of a picture, its title among them."""
+    """The first lines of an SVG picture, including its title."""
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'font-family="sans-serif" font-size="12" fill="#222222">',
@@ -62,5 +62,5 @@ def _panel(runs: Sequence[Facts], line: Line, top: int) -> list[str]:
 
 
 def _is_number(value: object) -> bool:
-    """Bars are for numbers that can be drawn: neither infinite nor none."""
+    """Whether a bar can show the value: a number that is neither infinite nor NaN."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")

@@ -1,4 +1,4 @@
-"""The cluster's GPUs as a member may see them: what the platform's pod has published, and the team's queues."""
+"""The cluster's GPUs as a member may see them: from the numbers that the platform publishes, and the team's queues."""
 
 import json
 from typing import Any
@@ -13,14 +13,14 @@ Object = dict[str, Any]
 MAP, KEY = "trainyard-gpus", "gpus.json"
 SCHEMA = "trainyard.io/gpus/v1"
 QUEUES = "scheduling.volcano.sh/v1beta1"
-LATE = 4  # rounds without a sign of life
+LATE = 4  # missed rounds after which the numbers count as old
 
 
 def read(kube: Kube) -> Object:
-    """Everything as plain data: pools with what is free, held and the team's, queues with their wait.
+    """The view as plain data: pools with free, held and the team's GPUs, queues with their waiting times.
 
     Raises:
-        TrainyardError: nothing is published, or the person is in no team.
+        TrainyardError: nothing is published, or the user is in no team.
     """
     shared = _published(kube, MAP)
     if shared is None:
@@ -45,7 +45,7 @@ def read(kube: Kube) -> Object:
 
 
 def lines(seen: Object) -> list[str]:
-    """The same for people."""
+    """The view as text."""
     head = ["POOL", "MODEL", "NODES", "GPUS", "HELD", "YOURS", "FREE", "OUT", "FREE ON A NODE"]
     rows = [head, *(_row(one) for one in seen["pools"])]
     found = columns(rows).splitlines() if seen["pools"] else ["the platform has no pool of GPU nodes"]
@@ -60,7 +60,7 @@ def lines(seen: Object) -> list[str]:
 
 
 def warnings(seen: Object, namespace: str) -> list[str]:
-    """What is to be known before the numbers are believed."""
+    """Warnings about the reliability of the numbers."""
     found = []
     if seen["late"]:
         found.append(f"these numbers are {span(seen['seconds'])} old: the pod trainyard-gpu-view may have stopped")
@@ -73,7 +73,7 @@ def warnings(seen: Object, namespace: str) -> list[str]:
 
 
 def _published(kube: Kube, name: str) -> Object | None:
-    """What one ConfigMap says; None when it isn't there, is empty yet, or belongs to another team."""
+    """Content of one published ConfigMap; None if it does not exist, is still empty, or belongs to another team."""
     try:
         found = kube.find(kube.path("v1", "configmaps", name, namespace=system()))
     except KubeError as error:
@@ -99,9 +99,9 @@ def _published(kube: Kube, name: str) -> Object | None:
 
 
 def _queue(kube: Kube, seen: Object, resources: list[str]) -> Object:
-    """A queue's wait, and what Volcano says that it holds and may hold.
+    """A queue's waiting jobs, and what Volcano reports that it holds and may hold.
 
-    `mayUse` is None without a bound; what `unknown` gives the reason of is None, too.
+    `mayUse` is None without a limit; values that are missing for the reason in `unknown` are None, too.
     """
     name, unknown = seen["queue"], ""
     try:
@@ -147,7 +147,7 @@ def _gpus(count: int) -> str:
 
 
 def _sum(amounts: Object, resources: list[str]) -> int:
-    """GPUs of all kinds in a list of resources, as Kubernetes or Volcano write them."""
+    """Sum of all kinds of GPUs in a resource list, as Kubernetes or Volcano write them."""
     return sum(int(float(str(amounts[name]))) for name in resources if str(amounts.get(name, "")).isdecimal())
 
 

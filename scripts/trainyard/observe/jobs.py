@@ -1,4 +1,4 @@
-"""Training jobs as they are now: their own objects, their pods, their place in the queue, and warnings about them."""
+"""State of training jobs: their own objects, their pods, their place in the queue, and warnings about them."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,16 +15,16 @@ from trainyard.observe import blame, events, pods
 
 Object = dict[str, Any]
 KINDS = tuple((kind.api_version, kind.kind) for kind in registry.KINDS)
-REPEATED = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # by operators, of what the pods say themselves
-# Labels of pods with their job's name: ours, and those of operators and Kubernetes for jobs of another make.
+REPEATED = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # operators repeat what pods report themselves
+# Pod labels with the job's name: ours, and those of operators and Kubernetes for jobs created by other means.
 OF_JOB = (JOB_LABEL, "training.kubeflow.org/job-name", "volcano.sh/job-name", "batch.kubernetes.io/job-name")
-TRANSFER = "trainyard.io/transfer"  # label of the jobs between a machine and the store
+TRANSFER = "trainyard.io/transfer"  # label of the jobs that transfer files between a machine and the store
 QUEUED, STARTING, WAITING, ENDING, BLOCKED = "queued", "starting", "waiting", "ending", "blocked"
 
 
 @dataclass(frozen=True)
 class NamespaceSnapshot:
-    """A snapshot of a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
+    """Snapshot of a namespace. `line` are its waiting gangs; `priorities` the values of the priority classes."""
 
     pods: list[Object] = field(default_factory=list)
     groups: list[Object] = field(default_factory=list)
@@ -35,7 +35,7 @@ class NamespaceSnapshot:
 
 @dataclass(frozen=True)
 class JobSnapshot:
-    """A snapshot of a job. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
+    """Snapshot of a job. `job` is None if it no longer exists; `line` are the waiting gangs of the whole namespace."""
 
     job: Object | None
     pods: list[Object]
@@ -46,7 +46,7 @@ class JobSnapshot:
 
 
 class Watcher:
-    """Looks at one job again and again."""
+    """Polls one job."""
 
     def __init__(self, kube: Kube, manifest: Object) -> None:
         self.kube, self.manifest, self.name = kube, manifest, manifest["metadata"]["name"]
@@ -54,19 +54,19 @@ class Watcher:
         self._path = f"{kube.path_of(manifest)}/{self.name}"
 
     def poll(self) -> JobSnapshot:
-        """The job now. Raises KubeError when the cluster can't be asked."""
+        """A new snapshot of the job. Raises KubeError if the cluster can't be queried."""
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
-        job = self.kube.find(self._path)  # before its pods, so that theirs is no older
+        job = self.kube.find(self._path)  # read before its pods, so that they are not older than the job
         return snapshot_of(around(self.kube, self._priorities), job, self.name)
 
     def delete(self) -> None:
-        """Takes the job and its pods away."""
+        """Deletes the job and its pods."""
         self.kube.delete(self._path)
 
 
 def around(kube: Kube, priorities: dict[str, int] | None = None) -> NamespaceSnapshot:
-    """What is in the namespace now."""
+    """A snapshot of the namespace."""
     everybody = gangs.listed(kube, "v1", "pods")
     groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
     warnings = gangs.listed(kube, "v1", "events", fieldSelector="type=Warning")
@@ -75,14 +75,14 @@ def around(kube: Kube, priorities: dict[str, int] | None = None) -> NamespaceSna
 
 
 def snapshot_of(seen: NamespaceSnapshot, job: Object | None, name: str) -> JobSnapshot:
-    """One job in it."""
+    """The snapshot of one job in the namespace."""
     own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
     concerning = [event for event in seen.events if _concerns(event, name, own)]
     return JobSnapshot(job, own, seen.groups, seen.line, concerning, seen.priorities)
 
 
 def _is_of(pod: Object, job: Object | None, name: str) -> bool:
-    """Whether a pod is the job's: by its owner where that is a job, else by label."""
+    """Whether a pod belongs to the job: by its owner if that is a job, else by label."""
     for owner in pod["metadata"].get("ownerReferences") or []:
         if job and registry.of_object(owner):
             return bool(owner.get("uid") == job["metadata"].get("uid"))
@@ -95,12 +95,12 @@ def _concerns(event: Object, name: str, own: list[Object]) -> bool:
     if whose.get("kind") == "Pod":
         return whose.get("name") in {pod["metadata"]["name"] for pod in own}
     if whose.get("kind") == "PodGroup" or event.get("reason") in REPEATED:
-        return False  # the place has what the scheduler says of a gang, the job's end what ended a rank
+        return False  # `place` shows the scheduler's message about a gang, and the job's end shows why a rank ended
     return whose.get("name") == name or str(whose.get("name", "")).startswith(f"{name}-")
 
 
 def find(kube: Kube, name: str) -> Object:
-    """A job of any kind by its name. Raises UsageError when there is none."""
+    """The job of any kind with that name. Raises UsageError if there is none."""
     found = named(kube, name)
     if not found:
         raise missing(kube, name)
@@ -108,17 +108,17 @@ def find(kube: Kube, name: str) -> Object:
 
 
 class MissingError(UsageError):
-    """There is no such job, or not any more."""
+    """The job does not exist, or no longer exists."""
 
 
 def missing(kube: Kube, name: str) -> MissingError:
-    """That there is no such job."""
+    """The error for a job that does not exist."""
     hint = "finished jobs go after a while (`keep`); their results stay in the store"
     return MissingError(f"no job {name} in {kube.namespace}", hint=hint)
 
 
 def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:
-    """All jobs of this name, whatever kind they are of."""
+    """All jobs with that name, of the given kinds."""
 
     def one(kind: registry.Kind) -> list[Object]:
         try:
@@ -133,7 +133,7 @@ def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS
 
 
 def listed(kube: Kube, labels: str = "") -> list[Object]:
-    """The namespace's jobs, newest first; without those that a step of a pipeline or a transfer made."""
+    """The namespace's jobs, newest first, without those created by a pipeline step or a transfer."""
 
     def all_of(kind: registry.Kind) -> list[Object]:
         query = {"labelSelector": labels} if labels else {}
@@ -144,12 +144,12 @@ def listed(kube: Kube, labels: str = "") -> list[Object]:
 
 
 def made_by(job: Object) -> str:
-    """The run of a pipeline whose step made it; "" for a job of its own."""
+    """The pipeline run whose step created the job; "" for an independent job."""
     return str(_labels(job).get(RUN, ""))
 
 
 def outcome(snapshot: JobSnapshot) -> tuple[str, str]:
-    """(a word for how the job stands, why it waits or how it ended)."""
+    """(state of the job as one word, why it waits or how it ended)."""
     job = snapshot.job or {}
     state, message = status.outcome(job)
     name = str((job.get("metadata") or {}).get("name", ""))
@@ -163,7 +163,7 @@ def outcome(snapshot: JobSnapshot) -> tuple[str, str]:
 
 
 def group_of(snapshot: JobSnapshot, name: str) -> Object | None:
-    """The gang of the job's pods: PodGroups are called after the job, or after it and its number."""
+    """The gang of the job's pods: PodGroups are named after the job, or after the job and its uid."""
     uid = ((snapshot.job or {}).get("metadata") or {}).get("uid", "")
     pods = {pod["metadata"].get("uid", "") for pod in snapshot.pods}
     for group in snapshot.groups:
@@ -174,12 +174,12 @@ def group_of(snapshot: JobSnapshot, name: str) -> Object | None:
 
 
 def place(snapshot: JobSnapshot, name: str) -> str:
-    """Where the job stands: in the queue with what the scheduler says, starting, or running on which nodes."""
+    """The job's place: in the queue with the scheduler's message, starting, or running on which nodes."""
     return standing(snapshot, name)[1]
 
 
 def standing(snapshot: JobSnapshot, name: str) -> tuple[str, str]:
-    """The same, with a word for it before."""
+    """(state of the job as one word, its place as in `place`)."""
     group = group_of(snapshot, name)
     running = [pod for pod in snapshot.pods if pods.phase(pod) == "Running"]
     least = status.least(snapshot.job or {}) or len(snapshot.pods)
@@ -206,12 +206,12 @@ def warnings(snapshot: JobSnapshot) -> list[str]:
 
 
 def blamed(kube: Kube, snapshot: JobSnapshot) -> blame.Blame | None:
-    """The rank that failed first, and its error; None where none did."""
+    """The rank that failed first, and its error; None if no rank failed."""
     return blame.blamed(snapshot.pods, lambda pod, container, count: tail(kube, pod, container, count))
 
 
 def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
-    """The last lines of a container's log; none where there is no log."""
+    """The last lines of a container's log; empty if there is no log."""
     try:
         return [line.decode(errors="replace") for line in kube.logs(pod, container, tail=count)]
     except KubeError:
@@ -219,34 +219,34 @@ def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
 
 
 def first(snapshot: JobSnapshot, manifest: Object) -> Object | None:
-    """The pod whose log tells the job's story."""
+    """The pod whose log to show for the job."""
     name = status.first_pod(manifest)
     found = next((pod for pod in snapshot.pods if not name or pod["metadata"]["name"] == name), None)
-    if found is None and not _is_ours(manifest):  # its roles may be others than ours
+    if found is None and not _is_ours(manifest):  # another creator's job may have other roles
         return min(snapshot.pods, key=place_of, default=None)
     return found
 
 
 def container(manifest: Object, pod: Object) -> str:
-    """The container that runs the command."""
+    """Name of the container that runs the command."""
     return status.container(manifest) if _is_ours(manifest) else pods.main_container(pod)
 
 
 def _queued(snapshot: JobSnapshot, group: Object) -> str:
-    """Its place among what waits in the queue, as far as the team's own namespace shows it, and why it waits."""
+    """The job's position among the team's waiting gangs of its queue, and why it waits."""
     queue, why = gangs.queue_of(group), gangs.reason(group)
     number, count = gangs.position(snapshot.line, group, snapshot.priorities)
     return f"in queue {queue}, number {number} of {count} of this team" + (f": {why}" if why else "")
 
 
 def _joined(one: Any, kinds: Iterable[registry.Kind]) -> list[Object]:
-    """What is asked of each kind, side by side."""
+    """Queries all kinds concurrently, and joins the results."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         return [job for found in pool.map(one, kinds) for job in found]
 
 
 def _whole(job: Object, kind: registry.Kind) -> Object:
-    """With version and kind, which items of a list lack."""
+    """The job with version and kind, which the items of a list lack."""
     return {**job, "apiVersion": kind.api_version, "kind": kind.kind}
 
 

@@ -1,4 +1,4 @@
-"""What a team has running, as a list: runs of pipelines and training jobs side by side."""
+"""A team's runs of pipelines and training jobs in one list."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from trainyard.terminal import printable
 from trainyard.times import now, span
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
-LONGEST = 72  # of a note in a table
+LONGEST = 72  # maximum length of a note in a table
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line. `done`: steps or pods that are so far; `note`: why it waits, or why it failed."""
+    """One row. `done`: finished steps or running pods; `note`: why it waits, or why it failed."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class Row:
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> str:
-    """A table of them."""
+    """The rows as a table."""
     at = now()
     head = ["NAME", "KIND", "STATE", "DONE", "AGE", "TOOK", "PIPELINE", "EXPERIMENT"]
     head += ["QUEUE", "PRIORITY", "SUBMITTED BY"] if wide else []
@@ -44,13 +44,13 @@ def table(rows: Sequence[Row], *, wide: bool = False) -> str:
 
 
 def some(names: Iterable[str], most: int) -> str:
-    """The first of many names, and how many more there are."""
+    """The first names of a list, and the number of the remaining ones."""
     listed = list(names)
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Text in columns, each as wide as its longest; no cell has more to say to a terminal."""
+    """Text in columns, each as wide as its longest cell; cells contain only printable characters."""
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)

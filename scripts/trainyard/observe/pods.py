@@ -1,4 +1,4 @@
-"""What pods say: which failed first and why, and what keeps others from starting."""
+"""Queries on pods: which failed first and why, and what keeps others from starting."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 from trainyard.kinds.places import place_of
 
 Object = Mapping[str, Any]
-# Why a container doesn't start, as its state says.
-NEVER = ("InvalidImageName",)  # however long one waits
+# Reasons in a container's state for not starting.
+NEVER = ("InvalidImageName",)  # reasons that no waiting resolves
 IMAGE = ("ErrImagePull", "ImagePullBackOff", *NEVER, "ErrImageNeverPull", "RegistryUnavailable")
 CONFIG = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError")
 STUCK = (*IMAGE, *CONFIG)
-CRASHING = "CrashLoopBackOff"  # it started, and ended, again and again
-FROM_OUTSIDE = (137, 143)  # exit codes of what was ended by a signal
+CRASHING = "CrashLoopBackOff"  # it starts and ends repeatedly
+FROM_OUTSIDE = (137, 143)  # exit codes after a signal
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A rank that failed. `message`: why its command could not even be started; `code` is 1 where no command ended."""
+    """A rank that failed. `message`: why its command could not be started; `code` is 1 if no command ended."""
 
     pod: str
     container: str
@@ -26,23 +26,23 @@ class Failure:
     why: str
     message: str = ""
     code: int = 1
-    thrown_off: bool = False  # its node, or its pod's deadline
+    thrown_off: bool = False  # evicted by its node or by its pod's deadline
 
 
 def containers(pod: Object) -> list[Object]:
-    """The statuses of all containers of a pod, init containers first."""
+    """Statuses of all containers of a pod, init containers first."""
     status = pod.get("status") or {}
     return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
 def state(container: Object, kind: str, *, last: bool = False) -> Object:
-    """The `waiting`, `running` or `terminated` part of a container's (last) state; empty if it isn't there."""
+    """The `waiting`, `running` or `terminated` part of a container's (last) state; {} if it is missing."""
     found: Object = (container.get("lastState" if last else "state") or {}).get(kind) or {}
     return found
 
 
 def condition(item: Object, kind: str) -> Object:
-    """A condition of an object's status by type; empty when it isn't there."""
+    """Condition of an object's status by type; {} if it is missing."""
     for entry in (item.get("status") or {}).get("conditions") or []:
         if entry.get("type") == kind:
             found: Object = entry
@@ -51,19 +51,19 @@ def condition(item: Object, kind: str) -> Object:
 
 
 def phase(pod: Object) -> str:
-    """Kubernetes' word; "" before there is one."""
+    """Phase of a pod; "" before it has one."""
     return str((pod.get("status") or {}).get("phase") or "")
 
 
 def main_container(pod: Object) -> str:
-    """The container that trains."""
+    """Name of the container that trains."""
     return str(pod["spec"]["containers"][0]["name"])
 
 
 def failures(pods: Iterable[Object]) -> list[Failure]:
-    """Containers that ended with an error and pods that were thrown off their nodes, the first one first.
+    """Containers that ended with an error and pods that were evicted, in order of time.
 
-    Those that were ended from outside come last: they follow from another one's failure.
+    Containers that were ended by a signal come last: they are consequences of another failure.
     """
     found: list[tuple[bool, str, Failure]] = []
     for pod in pods:
@@ -86,24 +86,24 @@ def failures(pods: Iterable[Object]) -> list[Failure]:
 
 
 def first_failure(pods: Iterable[Object]) -> Failure | None:
-    """The first of the failures; None where nothing failed."""
+    """The first failure; None if nothing failed."""
     return next(iter(failures(pods)), None)
 
 
 def not_started(ended: Object) -> str:
-    """Why the runtime could not start a command that "ended"; "" where it was started."""
+    """Why the runtime could not start a command that "ended"; "" if it was started."""
     if ended.get("reason") not in ("StartError", "ContainerCannotRun"):
         return ""
     return " ".join(str(ended.get("message", "")).rpartition("unable to start container process: ")[2].split())
 
 
 def running(pods: Iterable[Object]) -> int:
-    """How many pods run or have run."""
+    """Number of pods that run or have run."""
     return sum(phase(pod) in ("Running", "Succeeded", "Failed") for pod in pods)
 
 
 def starts(pod: Object, container: str) -> int:
-    """How often the container has started: 0 when it has no log yet."""
+    """Number of times that the container has started: 0 if it has no log yet."""
     for one in containers(pod):
         if one.get("name") == container and (state(one, "terminated") or "running" in (one.get("state") or {})):
             return int(one.get("restartCount", 0)) + 1
@@ -111,19 +111,19 @@ def starts(pod: Object, container: str) -> int:
 
 
 def unplaced(pod: Object) -> Object:
-    """What the scheduler says of a pod that has no node; empty where it says nothing."""
+    """The scheduler's condition of a pod without a node; {} if there is none."""
     found = condition(pod, "PodScheduled")
     return found if found.get("status") == "False" else {}
 
 
 def waits_for(pods: Iterable[Object]) -> str:
-    """Why the first of the waiting pods is not on a node yet; "" when none waits."""
+    """Why the first of the waiting pods has no node yet; "" if none waits."""
     strings = (" ".join(str(unplaced(pod).get("message", "")).split()) for pod in pods)
     return next(filter(None, strings), "")
 
 
 def blocked(pod: Object, *reasons: str) -> tuple[str, str, Object] | None:
-    """(reason, message, status) of a container that waits for one of these reasons, by default those of `STUCK`."""
+    """(reason, message, status) of a container that waits for one of these reasons, by default those in `STUCK`."""
     for one in containers(pod):
         waiting = state(one, "waiting")
         if waiting.get("reason") in (reasons or STUCK):
@@ -132,7 +132,7 @@ def blocked(pod: Object, *reasons: str) -> tuple[str, str, Object] | None:
 
 
 def stuck(pods: Iterable[Object]) -> tuple[str, bool]:
-    """(why a container can't start, whether it never will), or ("", False)."""
+    """(why a container can't start, whether waiting is useless), or ("", False)."""
     for pod in pods:
         if found := blocked(pod):
             reason, message, _ = found

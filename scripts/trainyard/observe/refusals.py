@@ -1,4 +1,4 @@
-"""Pods that a job may never have: its controller tries again forever, and only its events say so."""
+"""Rejected pods of a job: its controller retries forever, and only its events show why."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 from trainyard.observe.events import text as text_of
 
-# Not for quotas: room comes when another job ends, and the controller then tries again.
+# Quotas are not included: when another job ends, a retry of the controller succeeds.
 FOR_EVER = re.compile(
     r"violates PodSecurity|denied request|denied the request|admission webhook .* denied"
     r"|is forbidden: (?!exceeded quota|error looking up service account)"
@@ -16,7 +16,7 @@ PASSING = re.compile(r"exceeded quota|the object has been modified|already exist
 
 
 def refusal(events: Iterable[dict[str, Any]]) -> str:
-    """The first event's text that says pods (or what they need) are refused for good; "" when there is none."""
+    """Text of the first event on pods, or objects that they need, that are rejected for good; "" if there is none."""
     for event in events:
         text = text_of(event)
         if FOR_EVER.search(text) and not PASSING.search(text):
@@ -25,6 +25,6 @@ def refusal(events: Iterable[dict[str, Any]]) -> str:
 
 
 def blocker(events: Iterable[dict[str, Any]]) -> str:
-    """The last event's text that says why nothing starts yet, such as a full quota; "" when there is none."""
+    """Text of the last event, such as a full quota, which explains why nothing starts yet; "" if there is none."""
     strings = [text_of(event) for event in events]
     return strings[-1] if strings else ""
