@@ -1,18 +1,18 @@
-"""Why a program failed, out of the last lines that it printed."""
+"""Finds in the last lines of a program's output why it failed."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-PREFIX, HINT = "error: ", "hint: "  # how our own steps and trainers say it
+PREFIX, HINT = "error: ", "hint: "  # format of errors of our own steps and trainers
 TRACEBACK = "Traceback (most recent call last)"
-MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
+MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # module before an exception's name
 ERROR = re.compile(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b")
 FRAME = re.compile(r"^(Traceback \(most recent call last\):|\s{2,}(File \".*|.+))$")
-# Frames of Python's and kfp's own programs, which led to the author's: the same in every failure.
+# Frames of Python's and kfp's own programs, which are the same in every failure.
 OTHERS_FRAME = re.compile(r'  File "(<frozen runpy>|[^"]*/kfp/dsl/executor(_main)?\.py)", line \d+')
-# What torch (`[rank3]: `), torchrun (`[default3]:`) and mpirun (`[1,3]<stderr>:`) put in front of a rank's lines.
+# Prefixes of a rank's lines from torch (`[rank3]: `), torchrun (`[default3]:`) and mpirun (`[1,3]<stderr>:`).
 LABEL = re.compile(r"^\[[a-z]*\d+(,\d+)?\](<std(err|out)>)?: ?")
-# What ranks say when another one has gone.
+# Messages of ranks that lost another rank.
 FOLLOWS = re.compile(
     r"Connection (closed|reset) by peer|Connection refused|Broken pipe|ChildFailedError|NCCL (error|communicator)"
 )
@@ -20,7 +20,7 @@ SHOWN, LED = 5, 12
 
 
 def reason(lines: Sequence[str]) -> str:
-    """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
+    """Reason of a failure in a program's last lines: its error line, the exception after a traceback, or 3 lines."""
     found = [line for line in map(_plain, lines) if line]
     own = [number for number, line in enumerate(found) if line.startswith(PREFIX)]
     if own:
@@ -35,7 +35,7 @@ def reason(lines: Sequence[str]) -> str:
 
 
 def last_words(lines: Iterable[str]) -> str:
-    """The end of a rank's log without the frames of tracebacks: the last error that isn't another rank's."""
+    """The end of a rank's log without traceback frames: the last error that isn't a consequence of another rank's."""
     shown = [line for line in map(_plain, lines) if line and not FRAME.match(line)]
     errors = [line for line in shown if ERROR.match(line)]
     causes = [line for line in errors if not FOLLOWS.search(line)]
@@ -43,14 +43,14 @@ def last_words(lines: Iterable[str]) -> str:
 
 
 def follows(words: str) -> bool:
-    """Whether these are the words of a rank that lost another one, or of none."""
+    """Whether the words are empty, or those of a rank that lost another rank."""
     return not words or bool(FOLLOWS.search(words))
 
 
 def leading_to(lines: Sequence[str], words: str) -> list[str]:
-    """The lines of a log that lead to these words; to its end, where they aren't a line of it.
+    """The lines of a log up to these words; up to its end if they aren't one of its lines.
 
-    Streams of a container come one after the other, so the error needn't be the last line of the log.
+    The streams of a container are not interleaved, so the error needn't be the last line of the log.
     """
     log = _without_frames(lines)
     found = [number for number, line in enumerate(log) if words and _plain(line).strip() == words]
@@ -59,7 +59,7 @@ def leading_to(lines: Sequence[str], words: str) -> list[str]:
 
 
 def quoted(lines: Iterable[str]) -> list[str]:
-    """The end of a log as it stands below a failure; nothing where there is none."""
+    """The end of a log, quoted below a failure; empty if there is none."""
     found = [f"  | {line}" for line in lines]
     return ["  the end of its log:", *found] if found else []
 

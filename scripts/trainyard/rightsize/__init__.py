@@ -1,1 +1,1 @@
-"""Right sizes: what jobs used of what they asked for, and what to ask for instead."""
+"""Right sizes: comparison of requested and used resources, and proposals for better requests."""

@@ -1,4 +1,4 @@
-"""What runs used beside what is asked and proposed, in an SVG file: the same for the same numbers."""
+"""Usage of runs next to their requests and proposals as an SVG file; the same data give the same file."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,9 +9,9 @@ from trainyard.rightsize.judged import RESOURCES, Judged
 from trainyard.rightsize.proposal import THROTTLED
 from trainyard.rightsize.usage import Part
 
-# Okabe and Ito's colours, which people with colour-blindness tell apart.
+# Okabe and Ito's palette, which is safe for colour-blind readers.
 USED, PEAK, ASKED, PROPOSED = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
-WIDTH, LABEL, VALUE, AMOUNT = 820, 190, 160, 50  # pixels; VALUE has AMOUNT in it
+WIDTH, LABEL, VALUE, AMOUNT = 820, 190, 160, 50  # pixels; VALUE includes AMOUNT
 BAR, GAP, HEAD, FOOT = 16, 5, 44, 16
 LEGEND = (
     (USED, "used: half of the time, 95 % (dark)"),
@@ -22,7 +22,7 @@ LEGEND = (
 
 
 def draw(judged: Sequence[Judged]) -> str:
-    """A panel for each container and resource, a bar for each run; bars begin at zero."""
+    """Draws a panel for each container and resource, with a bar for each run; bars begin at zero."""
     panels = [(one, resource) for one in judged if one.found.used for resource in RESOURCES]
     tall = sum(_height(one) for one, _ in panels)
     height = 2 * MARGIN + 48 + max(tall, 30)
@@ -74,7 +74,7 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
         if trouble := _trouble(resource, part):
             parts.append(f'<text x="{WIDTH - MARGIN - AMOUNT}" y="{y + 12}" text-anchor="end">{trouble}</text>')
         amount = quantity.shown(resource, figure.get("max"))
-        # In a column of its own: right behind the bar is the line of what is proposed.
+        # In its own column: the line of the proposal may be right behind the bar.
         parts.append(f'<text x="{WIDTH - MARGIN}" y="{y + 12}" text-anchor="end">{amount}</text>')
         y += BAR + GAP
     for value, colour, name, up in ((asked, ASKED, "asked", 2), (new, PROPOSED, "proposed", 14)):
@@ -94,7 +94,7 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
 
 
 def _trouble(resource: str, part: Part) -> str:
-    """What a bar doesn't show: that the run was killed for memory, or its limit held it back."""
+    """Problems that a bar doesn't show: that the run was killed for memory, or throttled by its limit."""
     if resource == quantity.MEMORY and part.oom:
         return "killed for memory"
     if resource == quantity.CPU and part.throttled > THROTTLED:

@@ -1,6 +1,6 @@
-"""A member's own file: where its jobs say what they ask for, and the same text with other amounts.
+"""A member's own file: the places of its jobs' requests, and the same text with other requests.
 
-Comments, order and every other character stay. Plain manifests of all kinds of jobs are known, and trainyard.yaml.
+Comments, order and every other character are preserved. Supports manifests of all kinds of jobs, and trainyard.yaml.
 """
 
 import copy
@@ -23,16 +23,16 @@ Object = dict[str, Any]
 Key = tuple[str, str]  # role, container
 RESOURCES = (CPU, MEMORY)
 MAIN = {kind.container for kind in registry.KINDS}  # containers that run the command
-WORKERS = "*"  # every role that runs the command of trainyard.yaml
+WORKERS = "*"  # all roles that run the command of trainyard.yaml
 HINT = "name a manifest of a job, or trainyard.yaml; pipelines ask in their Python code"
-SETTINGS = {"cpu": str(JobSpec.cpu), "memory": str(JobSpec.memory)}  # what a job of trainyard.yaml has unasked
+SETTINGS = {"cpu": str(JobSpec.cpu), "memory": str(JobSpec.memory)}  # defaults of trainyard.yaml
 
 
 @dataclass
 class Place:
-    """Where amounts stand: one container, or several that a file writes once. `line` is where it begins.
+    """Place of requests: one container, or several that share one block of the file. `line` is its first line.
 
-    `job` is the name of the job, `kind` that of its kind. `apply` writes amounts into the data of the file.
+    `job` is the job's name, `kind` its kind. `apply` writes new requests and limits to the data of the file.
     """
 
     job: str
@@ -43,12 +43,12 @@ class Place:
     limits: Mapping[str, float]
     apply: Callable[[Amounts], None]
     namespace: str = ""
-    least: Mapping[str, float] = field(default_factory=dict)  # what a proposal may not go below, by resource
+    least: Mapping[str, float] = field(default_factory=dict)  # lower bounds of a proposal, by resource
 
 
 @dataclass
 class File:
-    """One file, read: `places` in their order, and the data that `edited` writes."""
+    """One parsed file: its `places` in order, and the data that `edited` writes."""
 
     name: str
     text: str
@@ -56,18 +56,18 @@ class File:
     places: list[Place]
 
     def edited(self) -> str:
-        """The text with what was applied. Raises TrainyardError where it can't be written into."""
+        """The text with the applied changes. Raises TrainyardError if the text can't be edited."""
         return yaml_edit.edited(self.text, self.name, self.documents)
 
 
 def read(name: str, content: str, job: str = "") -> File:
-    """Every place of a file that says what a job asks for.
+    """All places of a file with a job's requests.
 
     Args:
-        job: the name of the job of a trainyard.yaml that has none.
+        job: the name of a trainyard.yaml's job, if the file has none.
 
     Raises:
-        UsageError: it is not YAML, or holds nothing of the kind.
+        UsageError: it is not YAML, or has no such place.
     """
     places: list[Place] = []
     documents = []
@@ -90,7 +90,7 @@ def read(name: str, content: str, job: str = "") -> File:
 
 
 def difference(name: str, old: str, new: str) -> str:
-    """A patch from one text to the other, as `git apply` and `patch -p1` take it; "" when they are the same."""
+    """A patch from one text to the other, for `git apply` and `patch -p1`; "" if they are equal."""
     path = Path(name)
     shown = path.name if path.is_absolute() else path.as_posix()
     lines = [[f"{line}\n" for line in one.splitlines()] for one in (old, new)]
@@ -126,7 +126,7 @@ def _of_object(obj: Any, document: yaml_lines.Document, prefix: tuple[str | int,
 
 
 def _containers(pod: pods.Pod) -> Iterator[tuple[Object, tuple[str | int, ...]]]:
-    """Containers that run all the time, with their paths: of those that begin, only what stays beside the others."""
+    """Containers that run for the pod's whole life, with their paths; of the init containers only sidecars."""
     for key in pods.CONTAINERS:
         for index, one in enumerate(pod.spec.get(key) or []):
             if isinstance(one, dict) and (key == "containers" or one.get("restartPolicy") == "Always"):
@@ -158,7 +158,7 @@ def _writer(container: Object) -> Callable[[Amounts], None]:
 
 
 def _settings(data: Object, document: yaml_lines.Document, job: str) -> Place:
-    """trainyard.yaml: one amount for request and limit of memory, and a request of CPU."""
+    """The place in trainyard.yaml: one value for request and limit of memory, and a request of CPU."""
     amounts = {name: number(data.get(name, SETTINGS[name])) or 0.0 for name in RESOURCES}
     framework = str(data.get("framework") or "")
     container = registry.of_framework(framework).container if framework in registry.FRAMEWORKS else ""
@@ -179,13 +179,13 @@ def _settings(data: Object, document: yaml_lines.Document, job: str) -> Place:
 
 
 def _written(resource: str, value: float, old: Any) -> Any:
-    """As the old amount was written: whole cores stay a number where they were one."""
+    """The value in the type of the old one: whole cores stay a number if they were one."""
     new = text(resource, value)
     return int(new) if new.isdigit() and not isinstance(old, str) else new
 
 
 def matching(place: Place, known: Sequence[Key]) -> list[Key]:
-    """Which of the measured (role, container) are those of a place."""
+    """The measured (role, container) that belong to a place."""
     found = []
     for role, container in place.keys:
         if role == WORKERS:

@@ -1,6 +1,6 @@
-"""A word to lint and `train` when a request is far from what the last runs used.
+"""Hints for lint and `train` if a request differs much from the usage of the last runs.
 
-It costs one request at most, and is never an error.
+They need at most one request to the API server, and are never an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CODE = "TY411"
 
 
 def known(kube: Kube, namespace: str) -> Usage | None:
-    """What is published of a team; None where it isn't, or can't be read."""
+    """Published usage of a team; None if there is none, or it can't be read."""
     try:
         return usage.read(kube, namespace)
     except TrainyardError:
@@ -31,7 +31,7 @@ def known(kube: Kube, namespace: str) -> Usage | None:
 
 
 def read(name: str) -> files.File | None:
-    """A file that says what jobs ask for; None for any other: what is wrong with it others say."""
+    """A file with jobs' requests; None for any other: its errors are reported elsewhere."""
     try:
         text = Path(name).read_text(encoding="utf-8")
         return files.read(name, text, detect.job_name(Path(name).parent))
@@ -40,14 +40,14 @@ def read(name: str) -> files.File | None:
 
 
 def of_file(file: files.File, seen: Usage, namespace: str) -> Iterator[tuple[int, str, str]]:
-    """Line, what is far from what was used, and what to do, for each place of a file."""
+    """(line, difference, hint) for each place of a file with requests far from the usage."""
     for one in judged.of_file(file, seen, namespace, proposal.MARGIN, proposal.RUNS):
         for what in _far(one):
             yield one.line, what, f"see `trainyard rightsize {file.name}`"
 
 
 def of_job(manifest: Mapping[str, Any], seen: Usage) -> list[str]:
-    """Sentences for a job that is about to be sent."""
+    """Hints for a job that is about to be sent."""
     name = usage.base(manifest["metadata"]["name"])
     try:
         file = files.read(name, yaml.safe_dump(dict(manifest)))

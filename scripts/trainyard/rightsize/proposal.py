@@ -1,9 +1,9 @@
-"""What to ask for: from what the last runs used, with a margin.
+"""Proposed requests and limits, from the usage of the last runs, with a margin.
 
-CPU that is missing slows down, memory that is missing kills. So a request of CPU covers what a pod used for 95 % of the
-time, memory is the most that it ever used: both of the run that used most, and with the margin. A limit of memory is
-what must be there. A limit of CPU is never lowered: idle cores cost nobody anything, and a burst shorter than a sample,
-which nobody sees, would be throttled.
+Too little CPU slows a program down, too little memory kills it. So a CPU request covers what a pod used for 95 % of the
+time, a memory request the most that it ever used: both of the run that used most, and with the margin. A memory limit
+is what must be available. A CPU limit is never lowered: idle cores cost nothing, and a burst shorter than a sample,
+which is not measured, would be throttled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,25 +13,25 @@ from trainyard.rightsize.quantity import CPU, MEMORY, rounded, shown, text
 from trainyard.rightsize.usage import Job, Part, Run
 
 LEAST_MARGIN, MARGIN, MOST_MARGIN = 10.0, 15.0, 20.0  # percent
-RUNS = 10  # that are looked at unless told otherwise
-LEAST_SAMPLES = 4  # below them a run is too short to judge: two minutes, at one every 30 s
-THROTTLED = 0.05  # share of its periods in which a container wanted more CPU than it may have
-BURST = 2.0  # a limit of CPU that throttled becomes at least so many times the request
-MORE = 1.5  # what is not enough is proposed that many times, since nobody saw how much is
-IDLE_GPU = 0.3  # below this share of time GPUs count as hardly used
+RUNS = 10  # default number of runs to use
+LEAST_SAMPLES = 4  # a run with fewer is too short to judge: two minutes at one sample per 30 s
+THROTTLED = 0.05  # share of periods in which a container was throttled
+BURST = 2.0  # a CPU limit that throttled becomes at least this multiple of the request
+MORE = 1.5  # factor for insufficient values, since the actual need is unknown
+IDLE_GPU = 0.3  # below this share of time GPUs count as idle
 
 
 @dataclass(frozen=True)
 class Need:
-    """What pods of one template used over some runs; figures of the run that used most."""
+    """Usage of one template's pods over some runs; figures of the run that used most."""
 
     used: Sequence[tuple[Run, Part]] = ()  # newest first, long enough to judge
     short: int = 0  # runs that were too short
     throttled: float = 0.0  # in the newest run
-    killed: float = 0.0  # bytes at which the newest run was killed for memory; 0: it was not
+    killed: float = 0.0  # memory limit in bytes at which the newest run was killed; 0: it was not
 
     def most(self, resource: str, figure: str) -> float | None:
-        """The largest figure of all runs; None when none has it."""
+        """The largest figure of all runs; None if no run has the figure."""
         found = [getattr(part, resource).get(figure) for _, part in self.used]
         return max((one for one in found if one is not None), default=None)
 
@@ -46,7 +46,7 @@ class Amounts:
 
 
 def need(job: Job, chosen: Iterable[tuple[str, str]], runs: int = RUNS) -> Need:
-    """What containers of some (role, container) needed in the last runs."""
+    """Usage of the given (role, container) in the last runs."""
     wanted = set(chosen)
     seen = [(run, part) for run in job.runs[:runs] for part in run.parts if (part.role, part.container) in wanted]
     if not seen:
@@ -65,11 +65,11 @@ def need(job: Job, chosen: Iterable[tuple[str, str]], runs: int = RUNS) -> Need:
 def propose(
     found: Need, requests: Mapping[str, float], limits: Mapping[str, float], margin: float, *, lower: bool = True
 ) -> Amounts:
-    """Requests and limits in place of those that stand there; what fits stays.
+    """Proposed requests and limits; values that fit are unchanged.
 
     Args:
-        margin: percent on top of what was used.
-        lower: whether a limit of memory may become lower, too.
+        margin: percent on top of the usage.
+        lower: whether a memory limit may be lowered, too.
     """
     more = 1 + margin / 100
     made = Amounts(dict(requests), dict(limits), {})
@@ -83,7 +83,7 @@ def _cpu(found: Need, made: Amounts, more: float) -> None:
     if usual is None:
         return
     limit = made.limits.get(CPU)
-    asked = made.requests.get(CPU, limit)  # Kubernetes takes the limit for a request that nobody wrote
+    asked = made.requests.get(CPU, limit)  # Kubernetes uses the limit if there is no request
     request, why = _fit(CPU, usual, asked, more, f"95 % of {_runs(found)}")
     if limit is not None:
         if found.throttled > THROTTLED:
@@ -99,7 +99,7 @@ def _memory(found: Need, made: Amounts, more: float, lower: bool) -> None:
     most, limit = found.most(MEMORY, "max"), made.limits.get(MEMORY)
     asked = made.requests.get(MEMORY, limit)
     if found.killed:
-        # Requests that were raised since are left alone.
+        # Requests that were raised since then are unchanged.
         raised = max(limit or 0.0, asked or 0.0) if max(limit or 0.0, asked or 0.0) > found.killed else 0.0
         amount = raised or rounded(MEMORY, max(found.killed * MORE, (most or 0.0) * more))
         made.why[MEMORY] = f"the newest run was killed for memory at {shown(MEMORY, found.killed)}"
@@ -114,7 +114,7 @@ def _memory(found: Need, made: Amounts, more: float, lower: bool) -> None:
 
 
 def _fit(resource: str, used: float, asked: float | None, more: float, what: str) -> tuple[float, str]:
-    """The amount for what was used, or what is asked for when its margin is one that is allowed; and why."""
+    """(proposed value, reason): the current value if its margin is within bounds, else the usage with the margin."""
     said = f"{shown(resource, used)} in {what}"
     low, high = used * (1 + LEAST_MARGIN / 100), rounded(resource, used * (1 + MOST_MARGIN / 100))
     if asked is not None and low <= asked <= high:
@@ -123,7 +123,7 @@ def _fit(resource: str, used: float, asked: float | None, more: float, what: str
 
 
 def gpu_notes(found: Need) -> list[str]:
-    """What to think about GPUs: nothing is proposed, since their number is part of how a job trains."""
+    """Remarks on GPUs; no number is proposed, since it is part of how a job trains."""
     if not found.used:
         return []
     part = found.used[0][1]
@@ -147,7 +147,7 @@ def _runs(found: Need) -> str:
 
 
 def far(resource: str, asked: float, wanted: float) -> str:
-    """`above` or `below` when a request is so far from what is proposed that it is worth a word, else ""."""
+    """`above` or `below` if a request differs so much from the proposal that a hint is justified, else ""."""
     least = {CPU: 0.5, MEMORY: 512.0 * (1 << 20)}[resource]
     if asked >= 2 * wanted and asked - wanted >= least:
         return "above"
@@ -155,7 +155,7 @@ def far(resource: str, asked: float, wanted: float) -> str:
 
 
 def amounts(resource: str, requests: Mapping[str, float], limits: Mapping[str, float]) -> str:
-    """`2` or `2, at most 4`: a request and its limit in words; "-" for neither."""
+    """Request and limit as text, `2` or `2, at most 4`; "-" for neither."""
     request, limit = requests.get(resource), limits.get(resource)
     if request is None and limit is None:
         return "-"

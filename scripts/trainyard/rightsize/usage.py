@@ -1,7 +1,7 @@
-"""What runs used, as the platform's agent publishes it in ConfigMap `trainyard-usage`.
+"""Usage of runs, as the platform's agent publishes it in ConfigMap `trainyard-usage`.
 
-CPU is in cores, memory in bytes, shares are from 0 to 1, times are Unix seconds. Admission lets nobody else write this
-ConfigMap; a member may have before the option came, so a text that is none of the agent's is an error, never figures.
+CPU is in cores, memory in bytes, shares are from 0 to 1, times are Unix seconds. Only the agent may write this
+ConfigMap; a member may have written it before the option was enabled, so any other text is an error.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 MAP, KEY = "trainyard-usage", "usage.json"
 SCHEMA = "trainyard.io/usage/v1"
-COMPONENT = "component"  # the kind of a workload of the platform
-LONGEST = 253  # letters of a name
-RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # of which Kubernetes and `trainyard train` make the ends of names
+COMPONENT = "component"  # kind of a platform workload
+LONGEST = 253  # characters of a name
+RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # alphabet of the suffixes that Kubernetes and `trainyard train` generate
 Figures = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Part:
-    """Figures of one container of one role: of the pod that used most. `samples` is how often memory was measured."""
+    """Figures of one container of one role, from the pod that used most. `samples`: number of memory samples."""
 
     role: str
     container: str
@@ -66,14 +66,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Usage:
-    """All jobs of one namespace by name, newest first; `at` is when they were last published."""
+    """All jobs of one namespace by name, newest first; `at` is the time of publication."""
 
     at: float
     every: float
     jobs: Mapping[str, Job]
 
     def find(self, name: str) -> Job | None:
-        """The job of this name, or of a run's name."""
+        """The job with this name, or with a run of this name."""
         if name in self.jobs:
             return self.jobs[name]
         short = base(name)
@@ -83,12 +83,12 @@ class Usage:
 
 
 def base(name: str) -> str:
-    """What runs of one job have in common: the name without the suffix that each run gets."""
+    """The common name of one job's runs: without the suffix that each run gets."""
     return re.sub(rf"(?<=.)(?:-{RANDOM}{{5}}|-\d{{8,10}})$", "", name)
 
 
 def read(kube: Kube, namespace: str) -> Usage:
-    """What is published of a namespace: one request.
+    """Reads the published usage of a namespace with one request.
 
     Raises:
         TrainyardError: nothing is published there, or not by the agent.
@@ -103,7 +103,7 @@ def read(kube: Kube, namespace: str) -> Usage:
 
 
 def parse(text: str, where: str) -> Usage:
-    """The same from its text. Raises TrainyardError."""
+    """Parses the published text. Raises TrainyardError."""
     try:
         found = json.loads(text)
         if found["schema"] != SCHEMA:
@@ -125,7 +125,7 @@ def _job(one: Mapping[str, Any]) -> Job:
 
 
 def _name(given: Any) -> str:
-    """It is shown, and written into comments of values: only what can be printed is a name."""
+    """The value as a name. Names are shown, and written to comments of values, so they must be printable."""
     text = str(given)
     if not text.isprintable() or len(text) > LONGEST:
         raise ValueError("no name")

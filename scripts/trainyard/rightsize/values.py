@@ -1,4 +1,4 @@
-"""What is proposed for the platform's own pods, as a values file of the chart with the evidence in comments."""
+"""Proposals for the platform's own pods, as a values file of the chart with the evidence in comments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,8 @@ from trainyard.policy.cel import number
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
 
-# Where the values have the resources of a container that is not called as its component is; a name that begins with a
-# hyphen is the end of one.
+# Keys of the chart's values for containers that are not named after their component; a name that begins with a
+# hyphen is a suffix.
 PLACES = {
     "-admission": "volcano.custom.admission_resources",
     "admission": "volcano.custom.admission_resources",
@@ -39,7 +39,7 @@ PLACES = {
 
 
 def place(container: str) -> str:
-    """The value of a container's resources; "" where the chart has none."""
+    """Key of a container's resources in the values; "" if the chart has none."""
     if container in PLACES:
         return PLACES[container]
     if container in {one.name for one in components.dependencies() if one.is_ours}:
@@ -48,7 +48,7 @@ def place(container: str) -> str:
 
 
 def text(found: Sequence[Judged]) -> str:
-    """The values file: of several workloads with one value, what the largest needs. Limits never become lower."""
+    """The values file: for workloads that share a value, the largest proposal. Limits are never lowered."""
     made: dict[str, Any] = {}
     said = ["# What the platform's own pods need, by what they used in the last day. Put it beside your values."]
     for one in found:

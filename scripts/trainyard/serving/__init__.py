@@ -1,10 +1,10 @@
-"""Models in service: what is registered, how a version comes to answer requests, how it goes back.
+"""Serving of models: registered versions, deployment of a version, and rollback.
 
     with shelf.opened(kube, known) as models:
         card = models.find("digits@3f2a…")
     values = plan.values(known, kube.namespace, card, wish)
     apply.send(kube, render.objects(values, kube.namespace), "digits")
 
-A model is registered in the team's folder of the bucket, `models/NAME/VERSION/` with its card, model.json. What serves
-it is rendered from charts/model-server.
+A model is registered in the team's folder of the bucket, `models/NAME/VERSION/` with its card, model.json. Its server
+is rendered from charts/model-server.
 """

@@ -1,4 +1,4 @@
-"""Puts a model's objects into the cluster, takes away what is none of them any more, and waits until it answers."""
+"""Applies a model's objects to the cluster, deletes its obsolete ones, and waits until the model answers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 POLL_INTERVAL_S = 1.0
 FORBIDDEN, MISSING = 403, 404
 KSERVE = "serving.kserve.io/v1beta1"
-# All that one model may consist of.
+# All kinds of objects that a model may consist of.
 KINDS = (
     ("v1", "configmaps", "ConfigMap"),
     ("v1", "services", "Service"),
@@ -28,17 +28,17 @@ KINDS = (
     ("http.keda.sh/v1alpha1", "httpscaledobjects", "HTTPScaledObject"),
     (KSERVE, "inferenceservices", "InferenceService"),
 )
-BROUGHT = KINDS[-4:]  # custom resources: a site that lacks them answers 404, or 403 to members
+BROUGHT = KINDS[-4:]  # custom resources: a site without them answers 404, or 403 to members
 ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
 
 
 def deployment(kube: Kube, model: str, *, canary: bool = False) -> Object | None:
-    """What serves a model, or its canary; None where nothing does. Raises KubeError."""
+    """The Deployment that serves a model, or its canary; None if there is none. Raises KubeError."""
     return kube.find(kube.path("apps/v1", "deployments", name_of(model) + ("-canary" if canary else "")))
 
 
 def served(kube: Kube, model: str) -> Object | None:
-    """What the values of a model in service are noted on: its Deployment, else KServe's object. Raises KubeError."""
+    """The object with the values of a model in service: its Deployment, else KServe's object. Raises KubeError."""
     found = deployment(kube, model)
     if found is not None:
         return found
@@ -47,16 +47,16 @@ def served(kube: Kube, model: str) -> Object | None:
     except KubeError as error:
         if error.status != FORBIDDEN:
             raise
-        return None  # nobody's to see, so nobody has made one
+        return None  # members may not read it, so they can't have created one
 
 
 def send(kube: Kube, wanted: Sequence[Object], model: str) -> list[str]:
-    """Applies the objects and deletes others of the same model; returns what was deleted, as kind/name.
+    """Applies the objects and deletes others of the same model; returns the deleted ones, as kind/name.
 
-    A number of replicas that an autoscaler keeps is left as it is.
+    A number of replicas that an autoscaler maintains is unchanged.
 
     Raises:
-        KubeError: one of them is refused; what was applied before it stays.
+        KubeError: an object is rejected; those applied before it remain.
     """
     scaled = {str(obj["spec"]["scaleTargetRef"]["name"]) for obj in wanted if "scaleTargetRef" in obj.get("spec", {})}
     for obj in sorted(wanted, key=lambda one: ORDER.index(one["kind"]) if one["kind"] in ORDER else len(ORDER)):
@@ -70,7 +70,7 @@ def send(kube: Kube, wanted: Sequence[Object], model: str) -> list[str]:
 
 
 def stop(kube: Kube, model: str) -> list[str]:
-    """Takes a model out of service; returns what was deleted. Its versions stay registered."""
+    """Removes a model from service; returns the deleted objects. Its versions stay registered."""
     return list(_delete(kube, model, set()))
 
 
@@ -94,10 +94,10 @@ def _delete(kube: Kube, model: str, kept: set[tuple[str, str]]) -> Iterator[str]
 
 
 def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = False) -> None:
-    """Until the version that was sent serves, with every replica.
+    """Waits until the new version serves, with all its replicas.
 
     Raises:
-        TrainyardError: it doesn't within that time; the sentence says what its newest pod says.
+        TrainyardError: the version isn't ready in time; the message includes the state of its newest pod.
     """
     end, said = time.monotonic() + seconds, ""
     while True:
@@ -125,7 +125,7 @@ def _failed(kube: Kube, model: str, what: str) -> TrainyardError:
 
 
 def blamed(kube: Kube, model: str) -> str:
-    """What keeps the newest pod that is not ready; "" where nothing is known."""
+    """The problem of the newest pod that is not ready; "" if unknown."""
     pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{LABEL}={model}")
     pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
     for pod in pods:

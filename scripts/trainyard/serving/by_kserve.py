@@ -1,4 +1,4 @@
-"""What KServe serves for a team, read from the objects that `trainyard serve --kserve` made."""
+"""Models that KServe serves for a team, from the objects that `trainyard serve --kserve` creates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Object = dict[str, Any]
 
 
 def listed(kube: Kube) -> list[Object]:
-    """A team's InferenceServices; [] where the site has no KServe, or lets nobody here have one. Raises KubeError."""
+    """A team's InferenceServices; [] if the site has no KServe, or members may not use it. Raises KubeError."""
     try:
         return kube.list(kube.path(apply.KSERVE, "inferenceservices"), labelSelector=apply.LABEL)
     except KubeError as error:
@@ -20,25 +20,25 @@ def listed(kube: Kube) -> list[Object]:
 
 
 def template(found: Mapping[str, Any]) -> Object:
-    """The predictor in the form of a pod template."""
+    """The predictor as a pod template."""
     predictor = found["spec"]["predictor"]
     notes = {key: predictor.get(key) or {} for key in ("labels", "annotations")}
     return {"metadata": notes, "spec": {"containers": predictor.get("containers") or []}}
 
 
 def is_ready(found: Mapping[str, Any]) -> bool:
-    """Whether KServe says so."""
+    """Whether KServe reports the InferenceService as ready."""
     said = (found.get("status") or {}).get("conditions") or []
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in said)
 
 
 def address(found: Mapping[str, Any]) -> str:
-    """Where it is asked, which KServe chooses; "" until it has."""
+    """Address of the InferenceService, which KServe chooses; "" until then."""
     status = found.get("status") or {}
     return str((status.get("address") or {}).get("url") or status.get("url") or "")
 
 
 def owns(found: Mapping[str, Any]) -> bool:
-    """Whether an object was made by KServe for one of its own."""
+    """Whether KServe created the object for an InferenceService."""
     owners = found["metadata"].get("ownerReferences") or []
     return any(one.get("kind") == "InferenceService" for one in owners)

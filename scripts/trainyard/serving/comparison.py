@@ -1,4 +1,4 @@
-"""Two versions side by side: where each comes from, what it is and how good it is."""
+"""Comparison of two versions: their origin, content and metrics."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ KEYS = ("framework", "file", "digest", "inputs", "outputs", "data", "code", "run
 
 
 def compared(first: Card, second: Card) -> list[dict[str, Any]]:
-    """Every key that either has: its name, both values, and whether they are the same."""
+    """All keys of either card: name, both values, and whether they are equal."""
     rows = [(key, first.raw.get(key), second.raw.get(key)) for key in KEYS]
     rows[2] = ("digest", first.digest or None, second.digest or None)
     metrics = sorted({*first.metrics, *second.metrics})
@@ -25,7 +25,7 @@ def compared(first: Card, second: Card) -> list[dict[str, Any]]:
 
 
 def table(first: Card, second: Card) -> str:
-    """The same as text; what differs is marked."""
+    """The comparison as text, with differences marked."""
     found = [["", "KEY", first.title, second.title]]
     for row in compared(first, second):
         key = row["key"]
@@ -38,7 +38,7 @@ def table(first: Card, second: Card) -> str:
 
 
 def listing(cards: Sequence[Card], served: dict[str, str]) -> str:
-    """A table of versions. `served`: by name the version in service."""
+    """A table of versions. `served` maps names to the version in service."""
     at = now().timestamp()
     found = [["MODEL", "VERSION", "FRAMEWORK", "METRICS", "RUN", "AGE", "IN SERVICE"]]
     for card in cards:

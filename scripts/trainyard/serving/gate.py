@@ -1,4 +1,4 @@
-"""Whether a version may take the place of the one in service: a number of its card against the other's."""
+"""Decides whether a version may replace the one in service, by comparing a metric of their cards."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ METRIC = "accuracy"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was compared, and what comes of it. Without a version in service only `minimum` counts."""
+    """The comparison and its result. Without a version in service, only `minimum` applies."""
 
     metric: str
     candidate: Card
@@ -23,7 +23,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """The verdict in one sentence."""
         own = f"{self.candidate.title} has {self.metric} {self.value:g}"
         if self.bar is None:
             return f"{own}; nothing is in service to compare it with"
@@ -33,7 +33,7 @@ class Verdict:
         return f"{own}, {against}: {'it may take its place' if self.passed else 'it stays out'}"
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
+        """The verdict as plain data."""
         served = self.served.title if self.served else None
         return {"metric": self.metric, "candidate": self.candidate.title, "value": self.value, "served": served,
                 "bar": self.bar, "passed": self.passed}  # fmt: skip
@@ -51,12 +51,12 @@ def judge(
     """Compares a version with the one in service.
 
     Args:
-        gain: how much better it has to be; below zero: how much worse it may be.
-        minimum: what it must reach in any case; with `lower` what it may not exceed.
-        lower: less is better, as for a loss.
+        gain: required improvement; below zero: allowed deterioration.
+        minimum: required value in any case; with `lower` the maximum.
+        lower: whether less is better, as for a loss.
 
     Raises:
-        UsageError: a card doesn't have that number.
+        UsageError: a card lacks that metric.
     """
     value = _number(candidate, metric)
     sign = -1.0 if lower else 1.0
@@ -69,7 +69,7 @@ def judge(
 
 
 def held(verdict: Verdict) -> TrainyardError:
-    """For a version that stays out."""
+    """The error for a version that is not deployed."""
     hint = "train longer, or lower what the gate asks for; what is in service stays there"
     return TrainyardError(verdict.text, hint=hint)
 

@@ -1,4 +1,4 @@
-"""What a team has in service, as a list."""
+"""List of a team's models in service."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ TRACK, ACCESS = "trainyard.io/track", "trainyard.io/access"
 
 @dataclass(frozen=True)
 class Row:
-    """One version in service. `outside`: how it is reached from there; "" where it isn't."""
+    """One version in service. `outside`: its address outside the cluster; "" if it has none."""
 
     model: str
     track: str
@@ -25,12 +25,12 @@ class Row:
     outside: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
+        """The row as plain data."""
         return asdict(self)
 
 
 def rows(kube: Kube) -> list[Row]:
-    """By model, the version in service before its canary. Raises KubeError."""
+    """Rows by model, the version in service before its canary. Raises KubeError."""
     found = kube.list(kube.path("apps/v1", "deployments"), labelSelector=apply.LABEL)
     services = {
         one["metadata"]["name"]: one for one in kube.list(kube.path("v1", "services"), labelSelector=apply.LABEL)
@@ -41,7 +41,7 @@ def rows(kube: Kube) -> list[Row]:
 
 
 def table(found: Sequence[Row]) -> str:
-    """A table of them."""
+    """The rows as a table."""
     lines = [["MODEL", "TRACK", "VERSION", "READY", "FROM", "ADDRESS", "OUTSIDE"]]
     for row in found:
         ready = f"{row.ready}/{row.replicas}"

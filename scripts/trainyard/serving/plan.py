@@ -1,5 +1,5 @@
-"""From a wish to the values of charts/model-server: what the contract says of images, classes and nodes, and what was
-said before."""
+"""Values of charts/model-server from a request: with the contract's images, classes and nodes, and the values of the
+model in service."""
 
 import copy
 import hashlib
@@ -14,18 +14,18 @@ from trainyard.kinds import TeamConfig
 from trainyard.serving.cards import Card
 
 Values = dict[str, Any]
-OWN = "model-server"  # the runtime of the platform's own images
-KEY = "ty-"  # begins every key, so that a scanner of logs and code knows one
+OWN = "model-server"  # runtime of the platform's own images
+KEY = "ty-"  # prefix of all keys, by which scanners of logs and code find them
 
 
 @dataclass(frozen=True)
 class ServeRequest:
-    """What a command asks for. What is empty or None stays as it was.
+    """Options of a command. Options that are empty or None keep their previous value.
 
     Args:
-        canary: the version gets this share in percent beside the one in service; 0: it takes that one's place.
-        keys: digests of keys that are added; `only`: those of before go.
-        values: further values of the chart, which go before all else.
+        canary: share of requests in percent for this version, next to the one in service; 0: it replaces that version.
+        keys: digests of keys to add; `only`: remove the previous keys.
+        values: further values of the chart, which override all others.
     """
 
     replicas: int | None = None
@@ -50,13 +50,13 @@ class ServeRequest:
 
 
 def new_key() -> tuple[str, str]:
-    """A key, 32 bytes at random, and its SHA-256, which is all that the cluster gets."""
+    """A key of 32 random bytes, and its SHA-256; the cluster only gets the latter."""
     key = KEY + secrets.token_urlsafe(32)
     return key, hashlib.sha256(key.encode()).hexdigest()
 
 
 def part(contract: Contract) -> dict[str, Any]:
-    """What the contract says of serving. Raises TrainyardError where the option is off."""
+    """Settings of serving in the contract. Raises TrainyardError if the option is off."""
     found = contract.raw.get("serving")
     if not found:
         what = "this platform serves no models"
@@ -68,10 +68,10 @@ def values(contract: Contract, team: str, card: Card, wish: ServeRequest, before
     """Values of the chart for this version.
 
     Args:
-        before: those of what is in service, of `settings.read`; {} for a new service.
+        before: values of the model in service, from `settings.read`; {} for a new service.
 
     Raises:
-        UsageError: the card can't be served, or a canary has nothing beside it.
+        UsageError: the card can't be served, or there is no version in service for a canary.
         TrainyardError: serving is off.
     """
     option, config = part(contract), TeamConfig.of(contract, team)
@@ -108,7 +108,7 @@ def values(contract: Contract, team: str, card: Card, wish: ServeRequest, before
 
 
 def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
-    """The image that serves a card's framework. Raises UsageError."""
+    """Image that serves a card's framework. Raises UsageError."""
     if card.lacks:
         what = f"{card.title} can't be served: its card lacks {', '.join(card.lacks)}"
         raise UsageError(
@@ -123,7 +123,7 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
 
 
 def merged(base: Values, over: Mapping[str, Any]) -> Values:
-    """One tree over another; lists are replaced."""
+    """Merges a tree into another; lists are replaced."""
     found = dict(base)
     for key, value in over.items():
         both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
@@ -132,10 +132,10 @@ def merged(base: Values, over: Mapping[str, Any]) -> Values:
 
 
 def _nodes(made: Values, config: TeamConfig, wish: ServeRequest, usual: str) -> None:
-    """Where its pods run and what they ask for; with GPUs through the team's queue.
+    """Sets the nodes and resources of its pods; pods with GPUs use the team's queue.
 
     Args:
-        usual: the class of serving, which is for Kubernetes' own scheduler.
+        usual: priority class of serving, which is for Kubernetes' own scheduler.
     """
     made.setdefault("priorityClassName", usual)
     resources = made.setdefault(
@@ -172,7 +172,7 @@ def _scaling(made: Values, wish: ServeRequest, option: Mapping[str, Any]) -> Non
              "source": wish.source or None}  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
     if wish.scale_by and "target" not in given:
-        given["target"] = 0  # another unit: the number of before says nothing
+        given["target"] = 0  # another unit: the previous number is meaningless
     if given:
         made["autoscaling"] = {**made.get("autoscaling", {}), **given}
     scaling = made.get("autoscaling") or {}

@@ -13,16 +13,16 @@ from trainyard.serving import settings
 
 Object = dict[str, Any]
 CHART = ROOT / "charts" / "model-server"
-KUBERNETES = "1.34.0"  # what it is rendered for; the chart asks the cluster nothing
+KUBERNETES = "1.34.0"  # version to render for; the chart does not query the cluster
 TOLD = "The values don't fit together:"
 
 
 def objects(values: Mapping[str, Any], namespace: str) -> list[Object]:
-    """The objects, the Deployment in service with the values that it is made from.
+    """The objects; the Deployment is annotated with the values from which it was rendered.
 
     Raises:
-        UsageError: the values don't fit together, or the schema refuses one.
-        TrainyardError: Helm is not there.
+        UsageError: the values contradict each other, or the schema rejects one.
+        TrainyardError: Helm is missing.
     """
     with tempfile.TemporaryDirectory(prefix="serve-") as folder:
         file = Path(folder) / "values.json"
@@ -43,6 +43,6 @@ def objects(values: Mapping[str, Any], namespace: str) -> list[Object]:
 
 
 def _plain(text: str) -> str:
-    """The chart's sentences without what Helm puts before them."""
+    """The chart's own message, without Helm's prefix."""
     said = text.partition(TOLD)[2]
     return said.strip().removeprefix("- ").replace(" - ", " ") if said else text

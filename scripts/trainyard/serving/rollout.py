@@ -1,4 +1,4 @@
-"""How far a Deployment is, for commands and steps of pipelines alike; needs nothing but Python's own modules."""
+"""Progress of a Deployment, for commands and steps of pipelines; standard library only."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,20 +9,20 @@ LABEL = "trainyard.io/model"
 
 
 def name_of(model: str) -> str:
-    """What a model's objects are called."""
+    """Name of a model's objects."""
     return f"model-{model}"
 
 
 def ready(found: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether all pods of a Deployment are of its newest template and ready; else how far it is.
+    """Whether all pods of a Deployment are ready and have its newest template; else its progress.
 
     Raises:
-        TrainyardError: it gave up.
+        TrainyardError: the Deployment failed.
     """
     spec, status = found["spec"], found.get("status") or {}
     wanted = int(spec.get("replicas", 1))
     if int(status.get("observedGeneration", 0)) < int(found["metadata"].get("generation", 0)):
-        return False, "its controller has not seen it yet"  # its conditions are of what was asked for before
+        return False, "its controller has not seen it yet"  # its conditions are about an earlier spec
     new, at_all, good = (int(status.get(key, 0)) for key in ("updatedReplicas", "replicas", "availableReplicas"))
     if new >= wanted and at_all <= new and good >= new:
         return True, f"{good} of {wanted} replicas are ready"

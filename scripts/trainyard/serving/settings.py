@@ -1,4 +1,4 @@
-"""The values that a model in service was rendered from, noted on its Deployment: what is not said stays as it was."""
+"""Values from which a model in service was rendered, stored on its Deployment: options not given keep them."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ NOTE = "trainyard.io/serve-settings"
 
 
 def read(deployment: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Those of a Deployment; {} for none, or one that says nothing."""
+    """Values stored on a Deployment; {} without a Deployment or values."""
     noted = ((deployment or {}).get("metadata", {}).get("annotations") or {}).get(NOTE, "")
     try:
         found = json.loads(noted) if noted else {}
@@ -18,5 +18,5 @@ def read(deployment: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def text(values: Mapping[str, Any]) -> str:
-    """As they are noted."""
+    """The values as stored text."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, a card beside each one's files.
+"""The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, each with files and a card.
 
-`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version
-with other content is refused.
+`models/NAME/newest.json` names the version that was registered last. A version never changes: the same name and version
+with different content is rejected.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ Say = Callable[[str], None]
 
 
 class Store(Protocol):
-    """What it needs of a store: a member's, through a pod, or a step's own."""
+    """Required operations of a store: a member's, through a pod, or a step's own."""
 
     def cards(self, place: str) -> list[dict[str, Any]]:
-        """Every card below a place: `place` below it, `changed` and `card`. Raises TrainyardError."""
+        """All cards below a place: `place` below it, `changed` and `card`. Raises TrainyardError."""
 
     def put(self, source: Path, place: str) -> bool:
-        """Copies a file there unless the same is there; whether it was copied. Raises TrainyardError."""
+        """Copies a file there unless it exists unchanged; returns whether it was copied. Raises TrainyardError."""
 
 
 def root(team: str, bucket: str = BUCKET) -> str:
-    """Where a team's models are, as `bucket/prefix`."""
+    """Location of a team's models, as `bucket/prefix`."""
     return f"{bucket}/{team}/{FOLDER}"
 
 
 def bucket_of(known: Contract) -> str:
-    """The bucket of registered models: what the option says, else the one that the example pipelines register in."""
+    """Bucket of registered models: from the contract, else the one that the example pipelines use."""
     return str((known.raw.get("serving") or {}).get("bucket") or BUCKET)
 
 
@@ -57,7 +57,7 @@ class ModelRegistry:
         self._store, self.root = store, root(team, bucket)
 
     def listed(self, name: str = "") -> list[Card]:
-        """Every version, by name, the one that was registered last first. Raises TrainyardError."""
+        """All versions, by name, newest first. Raises TrainyardError."""
         below = f"{self.root}/{name}" if name else self.root
         found = [
             cards.read(one["card"], f"{below}/{one['place']}", int(one.get("changed") or 0))
@@ -67,10 +67,10 @@ class ModelRegistry:
         return sorted(found, key=lambda card: (card.name, -card.changed, card.version))
 
     def find(self, wanted: str) -> Card:
-        """`digits` for the version that was registered last, or `digits@VERSION`; the version's beginning will do.
+        """The newest version for `digits`, or that of `digits@VERSION`; a prefix of the version is enough.
 
         Raises:
-            TrainyardError: there is none of that name or version, or several begin so.
+            TrainyardError: no version matches, or several do.
         """
         name, version = cards.split(wanted)
         known = self.listed(name)
@@ -88,14 +88,14 @@ class ModelRegistry:
         raise TrainyardError(what, where=f"s3://{self.root}/{name}", hint=f"use one of {there}")
 
     def register(self, folder: Path, card: Mapping[str, Any], say: Say = lambda text: None) -> Card:
-        """Brings a folder's files and its card as a version; one that is there with the same content stays as it is.
+        """Uploads a folder's files and its card as a version; an existing version with the same content is unchanged.
 
         Args:
-            card: of `complete`.
-            say: hears what was sent, and what of the card is not noted because the version is there already.
+            card: result of `complete`.
+            say: called with what was sent, and with parts of the card that are ignored because the version exists.
 
         Raises:
-            TrainyardError: that version is there with other content, or the store refuses.
+            TrainyardError: that version exists with different content, or the store refuses.
         """
         name, version = str(card["name"]), str(card["version"])
         place = f"{self.root}/{name}/{version}"
@@ -109,7 +109,7 @@ class ModelRegistry:
             for file in _files(folder):
                 self._store.put(file, f"{place}/{file.relative_to(folder).as_posix()}")
                 say(f"sent {file.relative_to(folder).as_posix()}")
-            self._put(f"{place}/{server.CARD}", card)  # last: a card means all is there
+            self._put(f"{place}/{server.CARD}", card)  # last, since a card means that all files exist
         self._put(f"{self.root}/{name}/{NEWEST}", {"version": version})
         made = cards.read(card, place)
         if there is not None and (other := cards.told_anew(there, made)):
@@ -124,13 +124,13 @@ class ModelRegistry:
 
 
 def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The card of what lies in a folder: its own model.json, over it what is given, digest and version by the content.
+    """The card of a folder: its own model.json, overridden by `given`, with digest and version from the content.
 
     Args:
-        given: keys of the card; what is empty says nothing. `metrics` is added to those of model.json and metrics.json.
+        given: keys of the card; empty ones are ignored. `metrics` is added to those of model.json and metrics.json.
 
     Raises:
-        UsageError: the folder has no file, or the card says something wrong or too little.
+        UsageError: the folder has no file, or the card is wrong or incomplete.
     """
     if not folder.is_dir():
         raise UsageError("no such folder", where=str(folder), hint="name the folder that the model was saved in")
@@ -179,8 +179,8 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def opened(kube: Kube, known: Contract) -> Iterator[ModelRegistry]:
-    """The team's models, through a pod that lives as long as the block. Raises TrainyardError."""
-    from trainyard.kinds import TeamConfig  # not where a step of a pipeline reads this
+    """The team's models, through a pod that runs as long as the block. Raises TrainyardError."""
+    from trainyard.kinds import TeamConfig  # not available in a pipeline step
     from trainyard.training.transfer import open_store
 
     with open_store(kube, TeamConfig.of(known, kube.namespace)) as store:
@@ -188,28 +188,28 @@ def opened(kube: Kube, known: Contract) -> Iterator[ModelRegistry]:
 
 
 class ByPod:
-    """The store through the pod of a member's command."""
+    """Store through the pod of a member's command."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
 
     def cards(self, place: str) -> list[dict[str, Any]]:
-        """As `Store` says."""
+        """See `Store.cards`."""
         return list(self._store.run("models", place)["cards"])
 
     def put(self, source: Path, place: str) -> bool:
-        """As `Store` says."""
+        """See `Store.put`."""
         return bool(self._store.put(source, place))
 
 
 class EnvironmentStore:
-    """The store by the keys of a step's environment."""
+    """Store with the keys in a step's environment."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def cards(self, place: str) -> list[dict[str, Any]]:
-        """As `Store` says."""
+        """See `Store.cards`."""
         from trainyard_agent.runs import models
 
         bucket, _, prefix = place.partition("/")
@@ -217,7 +217,7 @@ class EnvironmentStore:
             return models.cards(self._client, bucket, prefix)
 
     def put(self, source: Path, place: str) -> bool:
-        """As `Store` says."""
+        """See `Store.put`."""
         from trainyard_agent.store import objects
 
         bucket, _, key = place.partition("/")
@@ -231,13 +231,13 @@ class EnvironmentStore:
 
 
 class Folder:
-    """The store of a run on one machine, where buckets are folders."""
+    """Store of a run on one machine, where buckets are folders."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def cards(self, place: str) -> list[dict[str, Any]]:
-        """As `Store` says."""
+        """See `Store.cards`."""
         below, found = self._root / place, []
         for file in sorted(below.rglob(server.CARD)):
             where = file.parent.relative_to(below).as_posix()
@@ -246,7 +246,7 @@ class Folder:
         return found
 
     def put(self, source: Path, place: str) -> bool:
-        """As `Store` says."""
+        """See `Store.put`."""
         target = self._root / place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
@@ -264,10 +264,10 @@ def _as_errors() -> Iterator[None]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is registered of a folder: all files but hidden ones, caches and the card.
+    """Files of a folder to register: all except hidden ones, caches and the card.
 
     Raises:
-        UsageError: one is a link out of the folder.
+        UsageError: a file is a link out of the folder.
     """
     found = []
     for path in sorted(folder.rglob("*")):
@@ -283,7 +283,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """An object of a file; {} where there is no file. Raises UsageError."""
+    """Object in a JSON file; {} if the file does not exist. Raises UsageError."""
     if not file.is_file():
         return {}
     try:

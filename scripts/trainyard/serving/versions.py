@@ -1,6 +1,6 @@
-"""Which versions a model has had in service, and how it goes from one to another by changing nothing but the version.
+"""Versions that a model has had in service, and the change from one to another without changing anything else.
 
-What Kubernetes keeps of a Deployment, its ReplicaSets, is the history: each has its version, source and image.
+The ReplicaSets that Kubernetes keeps for a Deployment are the history: each has its version, source and image.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Object = dict[str, Any]
 VERSION, DIGEST, SOURCE = (f"trainyard.io/model-{word}" for word in ("version", "digest", "source"))
 REVISION = "deployment.kubernetes.io/revision"
 STORE = "s3://"
-REPLICAS = 2  # what the chart says where nobody does
+REPLICAS = 2  # the chart's default
 
 
 @dataclass(frozen=True)
 class Served:
-    """A version as a pod template has it. `source`: `s3://bucket/prefix`, or `claim:path`."""
+    """A version in a pod template. `source`: `s3://bucket/prefix`, or `claim:path`."""
 
     version: str
     digest: str
@@ -34,7 +34,7 @@ class Served:
     revision: int = 0
 
     def place(self) -> dict[str, str]:
-        """The source as the chart's values have it."""
+        """The source in the format of the chart's values."""
         if self.source.startswith(STORE):
             return {"bucket": self.source.removeprefix(STORE)}
         claim, _, path = self.source.partition(":")
@@ -42,7 +42,7 @@ class Served:
 
 
 def of_template(template: Mapping[str, Any], revision: int = 0) -> Served | None:
-    """The version that a pod template serves; None for one that says none."""
+    """The version that a pod template serves; None if the template names none."""
     notes = (template.get("metadata") or {}).get("annotations") or {}
     if not notes.get(VERSION):
         return None
@@ -51,7 +51,7 @@ def of_template(template: Mapping[str, Any], revision: int = 0) -> Served | None
 
 
 def history(kube: Kube, model: str) -> list[Served]:
-    """Versions that were in service, that of now first, each once. Raises KubeError."""
+    """Versions that were in service, the current one first, each once. Raises KubeError."""
     sets = kube.list(kube.path("apps/v1", "replicasets"), labelSelector=f"{LABEL}={model},trainyard.io/track=stable")
     found = []
     for one in sets:
@@ -63,10 +63,10 @@ def history(kube: Kube, model: str) -> list[Served]:
 
 
 def before(known: list[Served], now: str, to: str = "") -> Served:
-    """The version to go back to: the one before `now`, or the one that is named.
+    """The version to roll back to: the one before `now`, or the one named `to`.
 
     Raises:
-        UsageError: there is no earlier one, or none of that name.
+        UsageError: there is no earlier version, or none with that name.
     """
     others = [one for one in known if one.version != now]
     if not to:
@@ -83,10 +83,10 @@ def before(known: list[Served], now: str, to: str = "") -> Served:
 
 
 def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
-    """A JSON patch that makes a Deployment serve another version, and what it notes of its settings.
+    """A JSON patch that makes a Deployment serve another version, and updates its stored values.
 
     Raises:
-        TrainyardError: the Deployment is no server of ours.
+        TrainyardError: the Deployment was not created by trainyard.
     """
     template, name = deployment["spec"]["template"], deployment["metadata"]["name"]
     now = of_template(template)
@@ -127,7 +127,7 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
 
 
 def whole(deployment: Mapping[str, Any]) -> list[Object]:
-    """A JSON patch that gives the version in service all replicas again, when its canary goes."""
+    """A JSON patch that restores all replicas of the version in service when its canary is removed."""
     said = settings.read(deployment)
     if said.pop("canary", None) is None:
         return []
