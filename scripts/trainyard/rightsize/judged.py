@@ -1,4 +1,4 @@
-"""A job, or a job of a file, with what is proposed for each of its containers; as plain data, and for people."""
+"""Containers of a job or a file with proposals, as plain data and as text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ HEAD = ["JOB", "CONTAINER", "RESOURCE", "ASKS", "P50", "P95", "P99", "MAX", "PRO
 
 @dataclass(frozen=True)
 class Judged:
-    """One container of one role. `asked`: as written; `new`: as proposed, the same where nothing is."""
+    """One container of one role. `asked`: its requests as written; `new`: as proposed, or the same if nothing is."""
 
     job: Job
     title: str  # role/container
@@ -32,16 +32,16 @@ class Judged:
 
     @property
     def changes(self) -> bool:
-        """Whether something else than what stands there is proposed."""
+        """Whether the proposal differs from the current requests and limits."""
         return (self.new.requests, self.new.limits) != (self.asked.requests, self.asked.limits)
 
     def request(self, which: Amounts, resource: str) -> float | None:
-        """What a pod asks for; Kubernetes takes the limit where there is no request."""
+        """Request of a pod; like Kubernetes, uses the limit if there is no request."""
         return which.requests.get(resource, which.limits.get(resource))
 
 
 def of_job(job: Job, margin: float, runs: int, *, lower: bool = True) -> list[Judged]:
-    """Each role's containers of a job, as its newest run asked for them."""
+    """The containers of a job's roles, with the requests of its newest run."""
     found = []
     for part in job.runs[0].parts:
         seen = proposal.need(job, [(part.role, part.container)], runs)
@@ -56,7 +56,7 @@ def of_job(job: Job, margin: float, runs: int, *, lower: bool = True) -> list[Ju
 
 
 def of_file(file: File, usage: Usage, namespace: str, margin: float, runs: int) -> list[Judged]:
-    """Each place of a file whose job has been measured; places of other namespaces are left out."""
+    """The places of a file whose jobs have been measured, except those of other namespaces."""
     found = []
     for place in file.places:
         job = usage.find(place.job) if place.namespace in ("", namespace) else None
@@ -78,7 +78,7 @@ def of_file(file: File, usage: Usage, namespace: str, margin: float, runs: int) 
 
 
 def table(judged: Sequence[Judged]) -> list[str]:
-    """For people: a row for each container and resource, then notes."""
+    """Table for people: a row for each container and resource, then notes."""
     rows = [HEAD]
     for one in judged:
         for resource in RESOURCES:
@@ -92,7 +92,7 @@ def table(judged: Sequence[Judged]) -> list[str]:
 
 
 def notes(judged: Sequence[Judged]) -> list[str]:
-    """What no amount says: GPUs, runs too short to judge, and what all of it comes to."""
+    """Notes besides the table: GPUs, runs too short to judge, and the possible savings of all pods."""
     found = []
     for one in judged:
         found += [f"{one.job.name} {one.title}: {note}" for note in proposal.gpu_notes(one.found)]
@@ -108,7 +108,7 @@ def notes(judged: Sequence[Judged]) -> list[str]:
 
 
 def data(judged: Sequence[Judged], margin: float) -> dict[str, Any]:
-    """As plain data; amounts as a manifest has them, figures as numbers (cores, bytes, shares)."""
+    """The containers as plain data; requests as in a manifest, figures as numbers (cores, bytes, shares)."""
     return {
         "marginPercent": margin,
         "containers": [
@@ -141,9 +141,9 @@ def data(judged: Sequence[Judged], margin: float) -> dict[str, Any]:
 
 
 def age(usage: Usage) -> str:
-    """How old the figures are, when that is worth a word; else ""."""
+    """A note on the age of the figures, if they are old; else ""."""
     seconds = now().timestamp() - usage.at
-    if seconds <= 20 * usage.every:  # written again after 15 rounds though nothing changed
+    if seconds <= 20 * usage.every:  # the agent writes after 15 rounds even without a change
         return ""
     return f"the figures are {span(seconds)} old: the platform's pod may have stopped"
 

@@ -1,1 +1,1 @@
-"""From a folder with a training script to a job in the queue: its log on the screen, its results in the folder."""
+"""Training from a folder with a script: submission to the queue, the log on the screen, the results in the folder."""

@@ -1,4 +1,4 @@
-"""What may be done about a training job: read its log, stop it, delete it."""
+"""Actions on a training job: read its log, stop it, delete it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,15 +18,15 @@ POLL_INTERVAL_S = 2.0
 
 
 def poll(kube: Kube, job: Object) -> jobs.JobSnapshot:
-    """The job and what is around it now."""
+    """A new snapshot of the job."""
     return jobs.snapshot_of(jobs.around(kube), job, job["metadata"]["name"])
 
 
 def stop(kube: Kube, job: Object) -> str:
-    """Ends a job's pods; returns what became of it.
+    """Ends a job's pods; returns a sentence on the result.
 
     Raises:
-        UsageError: a step of a pipeline made it.
+        UsageError: the job was created by a pipeline step.
     """
     name, kind = job["metadata"]["name"], status.entry(job)
     if status.outcome(job)[0] != status.RUNNING:
@@ -42,7 +42,7 @@ def stop(kube: Kube, job: Object) -> str:
 
 
 def delete(kube: Kube, job: Object, *, force: bool = False) -> str:
-    """Removes a job and its pods; what is in the store stays. Raises UsageError for one that has not ended."""
+    """Deletes a job and its pods; its data in the store remain. Raises UsageError if the job has not ended."""
     name = job["metadata"]["name"]
     if status.outcome(job)[0] == status.RUNNING and not force:
         raise UsageError(f"job {name} has not ended", hint="stop it first, or add --force")
@@ -59,16 +59,16 @@ def lines(
     tail: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[bytes]:
-    """The log of the rank that speaks for the job, or of another one.
+    """Lines of the log of the rank that represents the job, or of another rank.
 
     Args:
-        rank: such as worker-1, or the pod's name.
-        follow: wait for it to start, and go on until it ends.
-        say: is told what is waited for.
+        rank: rank such as worker-1, or the pod's name.
+        follow: wait for the rank to start, and continue until it ends.
+        say: called with the reason for waiting.
 
     Raises:
         NoLogError: there is no log, with the reason.
-        TrainyardError: there is no such rank.
+        TrainyardError: the rank does not exist.
     """
     announced = ""
     while True:

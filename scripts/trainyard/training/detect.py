@@ -1,4 +1,4 @@
-"""Which framework a folder's code is written for, by what it imports; and which file is the script."""
+"""Detects the framework of a folder's code by its imports, and the script to run."""
 
 import ast
 import re
@@ -8,16 +8,16 @@ from pathlib import Path
 from trainyard.kinds.registry import KINDS
 from trainyard.kinds.spec import JOB, MPI
 
-# MPI first: Horovod and mpi4py drive other frameworks, not the other way round.
+# MPI first: Horovod and mpi4py are used with other frameworks, not the other way round.
 MODULES = {
     module: kind.framework for kind in sorted(KINDS, key=lambda kind: kind.framework != MPI) for module in kind.modules
 }
 SCRIPTS = ("train.py", "main.py", "run.py")
-LARGEST = 1 << 20  # bytes of a file that is looked into
+LARGEST = 1 << 20  # bytes; larger files are not parsed
 
 
 def framework(folder: Path, command: Sequence[str] = ()) -> tuple[str, str]:
-    """(framework, why): by the script of the command, else by all Python files at the folder's top."""
+    """(framework, why): from the script of the command, else from all Python files at the folder's top."""
     named = [folder / word for word in command if word.endswith(".py")]
     files = [path for path in named if path.is_file()] or sorted(folder.glob("*.py"))
     found: dict[str, str] = {}
@@ -32,7 +32,7 @@ def framework(folder: Path, command: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def imports(path: Path) -> set[str]:
-    """Names of the packages that a file imports anywhere; nothing for one that is not Python."""
+    """Names of the packages that a file imports anywhere; empty if the file isn't Python."""
     try:
         if path.stat().st_size > LARGEST:
             return set()
@@ -49,14 +49,14 @@ def imports(path: Path) -> set[str]:
 
 
 def script(folder: Path) -> str:
-    """The script that the command will run: by its name, else the only one there is; "" when that is unknown."""
+    """The script for the command: one with a usual name, else the only one; "" if that is unclear."""
     names = [path.name for path in sorted(folder.glob("*.py"))]
     usual = [name for name in SCRIPTS if name in names]
     return usual[0] if usual else names[0] if len(names) == 1 else ""
 
 
 def job_name(folder: Path) -> str:
-    """The folder's name as a job can have it."""
+    """The folder's name as a valid job name."""
     text = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
     text = re.sub(r"^[^a-z]+", "", text)[:40].strip("-")
     return text or "train"

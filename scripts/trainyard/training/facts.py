@@ -1,4 +1,4 @@
-"""What a training job was made of and what it found, to be compared with others: from its object and the store."""
+"""Facts for comparing training jobs, from a job's object and the store: what it was made from, and its results."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from trainyard_agent.runs.run_metrics import numbers
 
 Object = dict[str, Any]
 METRICS = "metrics.json"
-GONE = "gone"  # the state of a job whose object is
+GONE = "gone"  # state of a job whose object was deleted
 SHOWN = 12  # characters of a digest
 OURS = ("HOME", "PYTHONUNBUFFERED", "NODE_NAME", "NVIDIA_VISIBLE_DEVICES")  # variables of every job
 OURS_BEGIN = ("TRAINYARD_", "S3_", "MLFLOW_", "KUBECTL_")
@@ -28,7 +28,7 @@ RESULTS = ("out", "output", "output-dir", "output_dir", "results")
 
 
 def of(kube: Kube, job: Object, store: Store) -> Facts:
-    """One job. What can't be read of the store is left out."""
+    """Facts about one job. Omits facts that can't be read from the store."""
     name = job["metadata"]["name"]
     state = jobs.outcome(actions.poll(kube, job))[0]
     begun, end = when(status.started(job)), when(status.finished(job)) or now()
@@ -55,7 +55,7 @@ def of(kube: Kube, job: Object, store: Store) -> Facts:
 
 
 def gone(kube: Kube, name: str, store: Store) -> Facts:
-    """A job whose object is gone: the metrics that it left in the store. Raises KubeError where it left nothing."""
+    """Facts about a deleted job: the metrics in the store. Raises KubeError if the store has nothing of it."""
     place = kept(kube.namespace, name)
     files = store.list(f"{place}/")
     if not files:
@@ -66,12 +66,12 @@ def gone(kube: Kube, name: str, store: Store) -> Facts:
 
 
 def kept(team: str, name: str) -> str:
-    """Where `trainyard train` has a job's results and checkpoints copied to, as bucket/key."""
+    """Location of a job's results and checkpoints, as bucket/key."""
     return f"{BUCKET}/{launch.output_of(team, name)}"
 
 
 def places(job: Object) -> list[str]:
-    """Where the job's metrics can lie, as bucket/key: its uploaded results, and what it is told to write to."""
+    """Possible locations of the job's metrics, as bucket/key: uploaded results, and output folders in its command."""
     found = []
     for pod in pods(job):
         for helper in pod.spec.get("initContainers") or []:
@@ -85,7 +85,7 @@ def places(job: Object) -> list[str]:
 
 
 def metrics(store: Store, where: list[str]) -> dict[str, float]:
-    """The numbers of the first metrics.json that is there; none where there is none, or it can't be read."""
+    """The numbers in the first metrics.json; {} if there is none, or it can't be read."""
     for place in where:
         try:
             if store.stat(f"{place}/{METRICS}"):
@@ -96,7 +96,7 @@ def metrics(store: Store, where: list[str]) -> dict[str, float]:
 
 
 def code(pod: Pod) -> str:
-    """The digest of the code that was sent; of image and command where the code is in the image."""
+    """Digest of the code that was sent; if the code is in the image, of image and command."""
     for helper in pod.spec.get("initContainers") or []:
         if helper.get("name") == FETCH and (
             digest := _option([str(word) for word in helper.get("args") or []], "--sha256")
@@ -106,7 +106,7 @@ def code(pod: Pod) -> str:
 
 
 def digest_of(container: Object) -> str:
-    """What a container runs, in short: image, command and arguments."""
+    """Short digest of image, command and arguments of a container."""
     what = [container.get(key) for key in ("image", "command", "args", "source")]
     return f"sha256 {hashlib.sha256(json.dumps(what).encode()).hexdigest()[:SHOWN]}"
 
@@ -116,7 +116,7 @@ def _main(pod: Pod) -> Object:
 
 
 def _words(pod: Pod) -> list[str]:
-    """The program's own words: without what starts it."""
+    """The program and its arguments, without the words that launch it."""
     return of_program([str(word) for key in ("command", "args") for word in _main(pod).get(key) or []])
 
 
@@ -125,7 +125,7 @@ def _option(args: list[str], name: str) -> str:
 
 
 def _gpus(pod: Pod) -> set[str]:
-    """Extended resources of a pod that are GPUs by their name."""
+    """Extended resources of a pod whose names are those of GPUs."""
     asked = {key for one, _ in pod.containers() for key in mapping(mapping(one.get("resources")).get("limits"))}
     return {key for key in asked if "/" in key and ("gpu" in key or "mig" in key)}
 
@@ -140,7 +140,7 @@ def _claims(pod: Pod, container: Object) -> dict[str, str]:
 
 
 def _listed(store: Store, uri: str) -> str:
-    """An address with a digest of what lies there now, of names and sizes: the bytes are not read."""
+    """An address with a digest of its current files, from names and sizes: the content is not read."""
     try:
         found = store.list(uri.removeprefix("s3://").rstrip("/") + "/")
     except TrainyardError:

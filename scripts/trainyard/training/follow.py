@@ -1,4 +1,4 @@
-"""Follows a job until it ends: where it waits, what is complained of, and the log of rank 0 as it is written."""
+"""Follows a job until it ends: its place in the queue, warnings, and the live log of rank 0."""
 
 import sys
 import threading
@@ -25,9 +25,9 @@ AWAY_S = 120.0
 
 @dataclass(frozen=True)
 class End:
-    """How a job ended: `code` is the failed rank's exit code, 0 for success. `ran`: its command was started at all.
+    """Result of a job: `code` is the failed rank's exit code, 0 for success. `ran`: whether its command was started.
 
-    `log`: the lines that led to the error.
+    `log`: the lines that lead to the error.
     """
 
     succeeded: bool
@@ -39,7 +39,7 @@ class End:
 
 
 class Log:
-    """Prints the log of one container in a thread; a container that starts again is followed again."""
+    """Prints the log of one container in a thread; follows a container that restarts again."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube, self._seen = kube, ("", 0)
@@ -47,11 +47,11 @@ class Log:
 
     @property
     def pod(self) -> str:
-        """Whose log was shown; "" before there was one."""
+        """Name of the pod whose log was shown; "" before the first."""
         return self._seen[0]
 
     def follow(self, pod: Object, container: str) -> None:
-        """Follows this pod from its present start on, unless that is done already."""
+        """Follows this pod's current start, unless that was done already."""
         wanted = (str(pod["metadata"]["name"]), pods.starts(pod, container))
         if not wanted[1] or wanted == self._seen or (self._thread and self._thread.is_alive()):
             return
@@ -60,7 +60,7 @@ class Log:
         self._thread.start()
 
     def drain(self) -> None:
-        """Lets the last lines come."""
+        """Waits for the last lines."""
         if self._thread:
             self._thread.join(DRAIN_S)
 
@@ -80,19 +80,19 @@ class Log:
                     return
                 broken += 1
                 time.sleep(1)
-            except (BrokenPipeError, ValueError):  # the reader of our output has gone
+            except (BrokenPipeError, ValueError):  # the reader of our output is gone
                 return
 
 
 def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = None, *, take_away: bool = True) -> End:
-    """Until the job has ended.
+    """Follows the job until it ends.
 
     Args:
-        say: is told where the job stands.
-        take_away: delete a job whose pods are refused for good.
+        say: called with the job's place.
+        take_away: whether to delete a job whose pods are rejected for good.
 
     Raises:
-        TrainyardError: its pods can never start; or it was deleted meanwhile.
+        TrainyardError: its pods can never start, or it was deleted meanwhile.
     """
     say = say or (lambda text: click.echo(click.style(text, dim=True), err=True))
     watcher, log, announced = Watcher(kube, manifest), Log(kube), set[str]()
@@ -124,7 +124,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             ran = ran or bool(log.pod)
         if state != status.RUNNING:
             log.drain()
-            if state == status.STOPPED:  # later calls can't know whether it has run
+            if state == status.STOPPED:  # later calls can't tell whether it has run
                 return End(False, 1, "it was stopped", ran or not place, stopped=True)
             return _ended(kube, snapshot, state, message, ran)
         if not snapshot.pods and (why := refusal(snapshot.events)):

@@ -1,4 +1,4 @@
-"""Which files of a folder are code: the rules of .gitignore, read from .trainyardignore."""
+"""Selection of a folder's code files: the rules of .gitignore, read from .trainyardignore."""
 
 import re
 from collections.abc import Iterable
@@ -14,24 +14,24 @@ ALWAYS = (
 
 
 class Ignore:
-    """The rules of some lines; the last that fits decides."""
+    """Ignore rules of some lines; the last matching rule decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        # By `re`: RE2 takes no name that is not UTF-8.
+        # Uses `re`: RE2 accepts no name that is not UTF-8.
         self._rules = GitIgnoreSpec([rule for line in lines for rule in _rules(line)], backend="simple")
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
-        """Whether a file or folder is left out; ask for folders first: what is in one that is out is out, too.
+        """Whether a file or folder is ignored; check folders first, since all in an ignored folder is ignored.
 
         Args:
-            path: below the folder, with slashes between.
-            folder: whether it is one.
+            path: path below the folder, with slashes.
+            folder: whether the path is a folder.
         """
         return bool(self._rules.check_file(f"{path}/" if folder else path).include)
 
 
 def _rules(line: str) -> Iterable[GitIgnoreSpecPattern]:
-    """A line as a rule; none where it can never fit."""
+    """A line as a rule; empty if it can never match."""
     try:
         return GitIgnoreSpec.from_lines([line]).patterns
     except (ValueError, re.error):
@@ -39,5 +39,5 @@ def _rules(line: str) -> Iterable[GitIgnoreSpecPattern]:
 
 
 def lines_of(text: str) -> list[str]:
-    """What is always left out, and the lines of an ignore file after it, which may take some of it back."""
+    """The rules that always apply, then the lines of an ignore file, which may revoke some of them."""
     return [*ALWAYS, *text.splitlines()]

@@ -1,4 +1,4 @@
-"""From settings to a job that runs: code to the store, the job to its queue, the results back."""
+"""Launches a job from its settings: code to the store, the job to its queue, the results back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trainyard.contract import Contract
 
 Object = dict[str, Any]
-LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
+LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, to avoid words
 SUFFIX = 5
 SENT, NOTE, WARNING, HINT = "sent", "note", "warning", "hint"
 PYTHONS = ("python3", "python")
@@ -39,7 +39,7 @@ UNSAVED = (
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence about a job. `level`: SENT tells what goes to the cluster, the others concern a dry run, too."""
+    """A sentence about a job. `level`: SENT is about what is sent to the cluster, all others also apply to dry runs."""
 
     level: str
     text: str
@@ -47,7 +47,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Launch:
-    """A job that is ready to be created, the code that it needs, and what is to be said of both."""
+    """A job that is ready to be created, with its code and the sentences about both."""
 
     spec: JobSpec
     manifest: Object
@@ -56,14 +56,14 @@ class Launch:
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
-    """Packs the code and makes the manifest; nothing is sent anywhere.
+    """Packs the code and builds the manifest; sends nothing.
 
     Args:
-        archive: where the archive is written to.
-        resume: an earlier run, whose checkpoints this one begins with.
+        archive: path of the archive to write.
+        resume: an earlier run, from whose checkpoints this one starts.
 
     Raises:
-        UsageError: a setting can't be, the team may not have it, or the image lacks what the code imports.
+        UsageError: a setting is invalid, the team may not use it, or the image lacks an import of the code.
     """
     given, why, team = dict(settings), "", team_config.team.name
     given.pop("team", None)
@@ -121,9 +121,9 @@ def _headline(spec: JobSpec, kind: str, team_config: TeamConfig, code: Pack) -> 
 
 
 def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig, listed: Collection[str]) -> tuple[JobSpec, Fit]:
-    """The job with an image that has what the code imports, and what is known of that image. Raises UsageError.
+    """The job with an image that has the code's imports, and the result of comparing them. Raises UsageError.
 
-    `listed` are the packages of its requirements. The image's Python, where it surely has one, says on which device the
+    `listed` are the packages of its requirements. The image's Python, if it surely has one, prints on which device the
     command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
@@ -138,7 +138,7 @@ def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig, listed: Colle
 
 
 def linted(launch: Launch, known: Contract) -> list[Advice]:
-    """Warnings about the job, its pods included. Raises UsageError for what the cluster would refuse."""
+    """Warnings about the job, including its pods. Raises UsageError for errors that the cluster would reject."""
     from trainyard.policy import lint
 
     findings = lint.manifest(launch.manifest, lint.site(known, launch.spec.team))
@@ -146,16 +146,16 @@ def linted(launch: Launch, known: Contract) -> list[Advice]:
         if one.severity is lint.Severity.ERROR:
             raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, hint=one.hint)
     warnings = [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
-    return [Advice(WARNING, text) for text in dict.fromkeys(warnings)]  # roles are made alike
+    return [Advice(WARNING, text) for text in dict.fromkeys(warnings)]  # several roles have the same warnings
 
 
 def output_of(team: str, run: str) -> str:
-    """Where a run's results and checkpoints are in the bucket."""
+    """Location of a run's results and checkpoints in the bucket."""
     return f"{team}/jobs/{run}"
 
 
 def send(store: Store, launch: Launch) -> bool:
-    """Brings the code to the store; False when the same is there."""
+    """Uploads the code to the store; returns False if the store has it already."""
     label, errors = f"sending {launch.code.size / 1024:.0f} KiB", sys.stderr
     with click.progressbar(length=launch.code.size, label=label, file=errors) as bar:
         return store.put(launch.code.path, f"{BUCKET}/{launch.spec.code}", progress=bar.update)
@@ -164,7 +164,7 @@ def send(store: Store, launch: Launch) -> bool:
 def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
     """Sends the code and creates the job; returns whether the code was new.
 
-    Before anything is sent the cluster is asked whether it would take the job. Raises TrainyardError.
+    Before sending anything, checks that the cluster would accept the job. Raises TrainyardError.
     """
     kube.create(launch.manifest, dry_run=True)
     with open_store(kube, team_config) as store:
@@ -175,6 +175,6 @@ def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
 
 
 def bring(kube: Kube, team_config: TeamConfig, run: str, folder: str, target: Path) -> list[str]:
-    """The results of a run, into `target`; returns the files' names. Raises TrainyardError."""
+    """Downloads the results of a run to `target`; returns the names of the files. Raises TrainyardError."""
     with open_store(kube, team_config) as store:
         return results.fetch(store, output_of(team_config.team.name, run), folder, target)

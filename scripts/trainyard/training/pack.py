@@ -1,4 +1,4 @@
-"""A folder as an archive that is the same, byte by byte, as long as the code is."""
+"""Packs a folder into an archive that is byte-for-byte the same while the code is unchanged."""
 
 import gzip
 import io
@@ -13,15 +13,15 @@ from trainyard.errors import UsageError
 from trainyard.training.ignore import FILE, Ignore, lines_of
 from trainyard_agent.store.archive import Sums
 
-MOST = 256 << 20  # bytes of files: more is data, which has better places
+MOST = 256 << 20  # bytes of files; anything larger is data, which should not be sent with the code
 NAMED = 3
 
 
 @dataclass(frozen=True)
 class Pack:
-    """An archive. `left_out`: symbolic links to folders and other things that are no files.
+    """An archive. `left_out`: symbolic links to folders, and entries that are not files.
 
-    `outside`: links to files that lie elsewhere, which are packed.
+    `outside`: links to files outside the folder, which are packed.
     """
 
     path: Path
@@ -36,10 +36,10 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     """Writes the archive of a folder's code to `target`.
 
     Args:
-        without: folders below it that are no code: those that results go to.
+        without: folders below it that are not code: those for results.
 
     Raises:
-        UsageError: there is nothing to pack, too much, or something that can't be read.
+        UsageError: there is nothing to pack, too much, or an unreadable file.
     """
     found, left_out, outside = _files(folder, Ignore([*lines_of(ignored(folder)), *(f"/{name}/" for name in without)]))
     if not found:
@@ -64,7 +64,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
 
 
 def ignored(folder: Path) -> str:
-    """The text of the folder's ignore file, "" when it has none. Raises UsageError."""
+    """Text of the folder's ignore file; "" if it has none. Raises UsageError."""
     try:
         return (folder / FILE).read_text()
     except FileNotFoundError:
@@ -74,10 +74,10 @@ def ignored(folder: Path) -> str:
 
 
 def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[str], list[str]]:
-    """Names and sizes of the files to pack, sorted; what is left out though no rule says so; links that lead out."""
+    """Sorted names and sizes of the files to pack; entries omitted without a rule; links that lead outside."""
     found, left_out, outside = [], [], []
     for where, name, entry in walk(folder, "", ignore):
-        if entry.is_file():  # also through a symbolic link, whose target is packed
+        if entry.is_file():  # also a symbolic link, whose target is packed
             found.append((where + name, entry.stat().st_size))
             outside += [where + name] if leads_out(folder, entry) else []
         else:
@@ -86,12 +86,12 @@ def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[st
 
 
 def leads_out(folder: Path, entry: os.DirEntry[str]) -> bool:
-    """Whether it is a symbolic link to something that doesn't lie below the folder."""
+    """Whether the entry is a symbolic link to a target outside the folder."""
     return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
 def walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """(the folders before it, its name, what is there) of all that isn't left out, sorted. Raises UsageError."""
+    """(prefix, name, entry) of everything that isn't ignored, sorted. Raises UsageError."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a folder's requirements name, read before the code is sent: a line that no pod can install is refused here."""
+"""A folder's requirements, read before the code is sent; rejects lines that no pod can install."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,24 +10,24 @@ from trainyard.kinds import JobSpec, TeamConfig, packages, pods
 from trainyard.kinds.requirements import Listed, of_folder
 from trainyard_agent.runs.requirements import Requirements
 
-MOST = 60_000  # characters in a manifest: Linux hands a program no longer variable than 128 KiB
+MOST = 60_000  # characters in a manifest: Linux limits a program's variable to 128 KiB
 
 
 @dataclass(frozen=True)
 class Packages:
-    """The requirements of a folder. `key`: where what they name is kept; "" when there is nothing to install."""
+    """The requirements of a folder. `key`: location of the packages; "" if there is nothing to install."""
 
     file: str = ""
     key: str = ""
-    said: tuple[str, ...] = ()  # for the sender of the code
-    files: Mapping[str, str] = field(default_factory=dict)  # the file and those it names: name -> text
+    said: tuple[str, ...] = ()  # notes for the sender of the code
+    files: Mapping[str, str] = field(default_factory=dict)  # the file and its includes: name -> text
 
 
 def of(listed: Listed, team: str, image: str, site: Mapping[str, Any]) -> Packages:
     """The packages of a folder.
 
     Args:
-        image: what they are installed for.
+        image: image for which they are installed.
         site: `packages` of the contract.
     """
     found = listed.found
@@ -42,12 +42,12 @@ def of(listed: Listed, team: str, image: str, site: Mapping[str, Any]) -> Packag
 
 
 def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, tuple[str, ...]]:
-    """The job of an image that has its code, with the packages that the settings name, and what is said of them.
+    """The job of an image that has its code, with the packages in the settings, and notes on them.
 
-    Only a file that is named is taken: the folder is where the command was typed, and no part of the job.
+    Only a file named in the settings is used: the current folder is not part of the job.
 
     Raises:
-        UsageError: as `of`; or the files are more than a manifest can carry.
+        UsageError: as `of`, or the files exceed the size limit of a manifest.
     """
     if not spec.requirements:
         return spec, ()

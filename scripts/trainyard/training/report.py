@@ -1,4 +1,4 @@
-"""A training job as a row of a list, as data, and as a page."""
+"""A training job as a row of a list, as data, and as text."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ OVER = (status.SUCCEEDED, status.FAILED, status.STOPPED)
 
 
 def kind_of(job: Object) -> str:
-    """The kind as a list shows it: Volcano's Job is no Kubernetes Job."""
+    """The kind as shown in a list: distinguishes Volcano's Job from Kubernetes' Job."""
     kind = status.entry(job)
     return "Volcano Job" if kind.part == registry.VOLCANO else kind.kind
 
 
 def full_name(job: Object) -> str:
-    """`pytorchjobs.kubeflow.org/digits-abc`: a name that only one job can have."""
+    """`pytorchjobs.kubeflow.org/digits-abc`: a unique name of the job."""
     return f"{status.entry(job).resource}/{job['metadata']['name']}"
 
 
 def row(job: Object, around: jobs.NamespaceSnapshot) -> Row:
-    """A job in a list."""
+    """The job as a row of a list."""
     snapshot = jobs.snapshot_of(around, job, job["metadata"]["name"])
     state, note = jobs.outcome(snapshot)
     ran = sum(pods.phase(pod) in ("Running", "Succeeded") for pod in snapshot.pods)
@@ -46,7 +46,7 @@ def row(job: Object, around: jobs.NamespaceSnapshot) -> Row:
 
 
 def data(snapshot: JobSnapshot, *, whole: bool = True) -> Object:
-    """One job as plain data; with `whole` its pods and warnings, too."""
+    """One job as plain data; with `whole` including its pods and warnings."""
     job = snapshot.job or {}
     state, note = jobs.outcome(snapshot)
     found: Object = {
@@ -71,7 +71,7 @@ def data(snapshot: JobSnapshot, *, whole: bool = True) -> Object:
 
 
 def lines(kube: Kube, snapshot: JobSnapshot) -> list[str]:
-    """What to read of a job: how it stands and why, its pods, what is complained of; after a failure its error."""
+    """Description of a job: its state and why, its pods and warnings; after a failure, its error."""
     job = snapshot.job or {}
     state, note = jobs.outcome(snapshot)
     parts = [kind_of(job), span(_seconds(job)), f"queue {queue}" if (queue := status.queue_of(job)) else ""]
@@ -92,7 +92,7 @@ def lines(kube: Kube, snapshot: JobSnapshot) -> list[str]:
 
 
 def failure(kube: Kube, snapshot: JobSnapshot, message: str) -> list[str]:
-    """What failed first, and the end of its log."""
+    """The first failure, and the end of its log."""
     name = (snapshot.job or {})["metadata"]["name"]
     seen = jobs.blamed(kube, snapshot)
     if seen is None:
@@ -102,7 +102,7 @@ def failure(kube: Kube, snapshot: JobSnapshot, message: str) -> list[str]:
 
 
 def kept(job: Object, namespace: str) -> str:
-    """What stays of a job that was stopped or deleted, and how to go on with it."""
+    """Which data of a stopped or deleted job remain, and how to resume."""
     name = job["metadata"]["name"]
     if JOB_LABEL not in (job["metadata"].get("labels") or {}):
         return "what its pods have written to the store stays"

@@ -1,4 +1,4 @@
-"""What a finished job left in the store, brought beside the code."""
+"""Downloads results of a finished job from the store."""
 
 import json
 import sys
@@ -17,10 +17,10 @@ POLL_INTERVAL_S = 1.5
 
 
 def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
-    """Waits until rank 0's pod has copied all, then brings the folder; returns the names of the files.
+    """Waits until rank 0's pod has uploaded everything, then downloads the folder; returns the names of the files.
 
     Raises:
-        TrainyardError: what came isn't what was kept.
+        TrainyardError: the download differs from what was uploaded.
     """
     index = _index(store, f"{BUCKET}/{output}/{INDEX}")
     files = (index or {}).get("files", {})
@@ -38,10 +38,9 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
 
 
 def _index(store: Store, place: str) -> dict | None:
-    """What was kept; the last state that is there, when the end isn't reported in time.
+    """The list of uploaded files; the last known list if the upload doesn't end in time.
 
-    A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end, or
-    refuses.
+    Retries while the store doesn't answer. Raises TrainyardError if it still doesn't in the end, or refuses.
     """
     end, found, unavailable = time.monotonic() + WAIT_S, None, None
     while time.monotonic() < end:

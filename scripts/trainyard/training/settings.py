@@ -1,4 +1,4 @@
-"""What `trainyard train` is told: trainyard.yaml beside the code, and flags that override it."""
+"""Settings of `trainyard train`: trainyard.yaml in the code's folder, and flags that override it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,12 +10,12 @@ from trainyard.errors import UsageError
 from trainyard.kinds import check
 
 FILE = "trainyard.yaml"
-BY_HAND = ("team", "command", "env", "mounts")  # -n, the words behind --, and flags that are given several times
+BY_HAND = ("team", "command", "env", "mounts")  # set by -n, by the words after --, and by flags that may be repeated
 Settings = dict[str, Any]
 
 
 def flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds a flag for each setting of a job, as the schema describes it; the command gets them as `settings`."""
+    """Adds a flag for each setting of a job, from the schema; the command gets them as `settings`."""
     import functools
 
     @functools.wraps(function)
@@ -37,13 +37,13 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def merged(folder: Path | None, file: Path | None, given: Settings, command: Sequence[str]) -> Settings:
-    """The file's settings with flags over them; `env` is joined name by name.
+    """The file's settings, overridden by flags; `env` is merged by name.
 
     Args:
-        folder: whose trainyard.yaml is read when `file` is None; None: nothing is.
+        folder: folder whose trainyard.yaml is read if `file` is None; None: no file is read.
 
     Raises:
-        UsageError: the file can't be read, or a setting is not what it may be.
+        UsageError: the file can't be read, or a setting is invalid.
     """
     path = file or (folder / FILE if folder and (folder / FILE).is_file() else None)
     found: Settings = {}

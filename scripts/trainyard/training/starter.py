@@ -1,4 +1,4 @@
-"""Writes the first trainyard.yaml of a folder: what its code shows, and every other setting as a remark."""
+"""Writes the first trainyard.yaml of a folder: settings detected from its code, all others as comments."""
 
 import json
 import textwrap
@@ -32,10 +32,10 @@ WIDTH = 116
 
 
 def write(folder: Path, *, force: bool = False) -> list[str]:
-    """Writes the settings, and an ignore file unless there is one; returns what was done, in words.
+    """Writes the settings, and an ignore file unless there is one; returns sentences on what was done.
 
     Raises:
-        UsageError: the settings are there already.
+        UsageError: the settings exist already.
     """
     target = folder / FILE
     if target.exists() and not force:
@@ -58,7 +58,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
 
 
 def text(known: dict[str, Any]) -> str:
-    """The file: known settings first, then every other one as a remark with its default or a sample."""
+    """The file's text: known settings first, then all others as comments with their default or an example."""
     rules = check.schema()["properties"]
     lines = ["# Settings of `trainyard train` for this folder; flags of the same names override them.", ""]
     for key in FIRST:

@@ -1,4 +1,4 @@
-"""TensorBoard for a run: a pod in the team's namespace that reads event files of the team's folder of the store."""
+"""TensorBoard for a run: a pod in the team's namespace that reads event files in the team's folder of the store."""
 
 import secrets
 import time
@@ -15,23 +15,23 @@ from trainyard.training.transfer import pod
 
 Object = dict[str, Any]
 LABEL = "trainyard.io/tensorboard"
-IMAGE = "trainerTorch"  # of the contract: the image with TensorBoard in it that is the smallest
+IMAGE = "trainerTorch"  # key in the contract: the smallest image with TensorBoard
 PORT = 6006
 ROOT = "/events"
 TENSORBOARD, EVENTS = "tensorboard", "events"
 EVERY_S, LOOK_S, READY_S = 10, 5.0, 120.0
-FOUND = "event files:"  # of the line that the pod's second container prints
+FOUND = "event files:"  # prefix in the log of the pod's second container
 
 
 def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds: int) -> Object:
-    """A Job of one pod: TensorBoard, which listens inside the pod alone and has no keys, and what brings the files.
+    """A Job of one pod: TensorBoard, which only listens inside the pod and has no keys, and a container for the files.
 
     Args:
         places: `bucket/prefix=folder`, each shown under its folder's name.
-        seconds: after which it ends by itself.
+        seconds: time after which it ends by itself.
 
     Raises:
-        TrainyardError: the contract names no image that has TensorBoard.
+        TrainyardError: the contract names no image with TensorBoard.
     """
     if IMAGE not in team_config.contract.images:
         raise TrainyardError(f"the platform names no image {IMAGE}, which has TensorBoard", hint="update the release")
@@ -54,10 +54,10 @@ def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds:
 
 @contextmanager
 def running(kube: Kube, team_config: TeamConfig, places: Sequence[str], seconds: int) -> Iterator[str]:
-    """The name of its pod, which runs as long as the block lasts; gone afterwards, also after Ctrl-C.
+    """Yields the name of the pod, which runs as long as the block; it is deleted afterwards, even after Ctrl-C.
 
     Raises:
-        TrainyardError: the pod was refused, or did not start.
+        TrainyardError: the pod was rejected, or did not start.
     """
     name = f"trainyard-tensorboard-{secrets.token_hex(4)}"
     with pod.running(kube, manifest(team_config, name, places, seconds), LABEL) as found:
@@ -65,7 +65,7 @@ def running(kube: Kube, team_config: TeamConfig, places: Sequence[str], seconds:
 
 
 def found(kube: Kube, pod: str) -> int | None:
-    """How many event files the pod has brought so far; None before its first look. Raises TrainyardError."""
+    """Number of event files that the pod has fetched so far; None before its first check. Raises TrainyardError."""
     said = [line.decode(errors="replace") for line in kube.logs(pod, EVENTS, tail=20)]
     for line in reversed(said):
         if FOUND in line:
@@ -76,7 +76,7 @@ def found(kube: Kube, pod: str) -> int | None:
 
 
 def watch(kube: Kube, pod: str, say: Callable[[str], None], stopped: Callable[[float], bool]) -> None:
-    """Says what is found, until `stopped(seconds)` or the pod's end. Raises TrainyardError when it failed."""
+    """Reports the files found, until `stopped(seconds)` or the pod's end. Raises TrainyardError if it failed."""
     known: int | None = None
     begun = time.monotonic()
     while not stopped(LOOK_S):

@@ -1,1 +1,1 @@
-"""Short specs to what the platform takes, on standard output: jobs, queues, teams, pipelines."""
+"""Generates manifests and values from short specs, on standard output: jobs, queues, teams, pipelines."""

@@ -1,4 +1,4 @@
-"""The first version of a pipeline: three steps that run, to be filled with one's own."""
+"""A first version of a pipeline: three steps that run, for users to extend."""
 
 import keyword
 import re
@@ -98,10 +98,10 @@ JOB_CALL = """    # train.py is a program of your image; {{data}} and {{out}} be
 
 
 def text(name: str, image: str, framework: str = "", nodes: int = 1, gpus: int = 0) -> str:
-    """The file. With a framework the training is a job of its own, by the components of pipelines/components.
+    """The file's text. With a framework, training is a separate job, by the components of pipelines/components.
 
     Raises:
-        UsageError: the name can't be a pipeline's.
+        UsageError: the name is not valid for a pipeline.
     """
     function = name.replace("-", "_")
     if not NAME.fullmatch(name) or len(name) > NAME_LONGEST or keyword.iskeyword(function):

@@ -1,4 +1,4 @@
-"""Blocks of the chart's values: one more queue, one more team; checked by the chart's own schema."""
+"""Blocks of the chart's values: an additional queue or team, checked by the chart's own schema."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,11 +12,11 @@ from trainyard.paths import CHART
 
 FIRST_GID = 20001
 Object = dict[str, Any]
-QUOTA = "--quota"  # where GPUs are called gpus
+QUOTA = "--quota"  # accepts gpus as a resource
 
 
 def quantities(strings: Iterable[str], flag: str) -> Object:
-    """`nvidia.com/gpu=8,cpu=64` as a map; whole numbers are numbers. Raises UsageError."""
+    """`nvidia.com/gpu=8,cpu=64` as a map; whole numbers become ints. Raises UsageError."""
     found: Object = {}
     for part in ",".join(strings).split(","):
         if not part:
@@ -33,7 +33,7 @@ def quantities(strings: Iterable[str], flag: str) -> Object:
 
 
 def quotas(strings: Iterable[str]) -> Object:
-    """`training-normal:gpus=4` and `pods=100` as a quota: by priority class, else for all. Raises UsageError."""
+    """`training-normal:gpus=4` and `pods=100` as a quota: for a priority class, else for all. Raises UsageError."""
     found: Object = {}
     for text in strings:
         head, colon, rest = text.rpartition(":")
@@ -42,7 +42,7 @@ def quotas(strings: Iterable[str]) -> Object:
 
 
 def read(file: Path | None) -> Object:
-    """Values that are there already; {} without a file. Raises UsageError."""
+    """Existing values; {} without a file. Raises UsageError."""
     if file is None:
         return {}
     try:
@@ -57,7 +57,7 @@ def read(file: Path | None) -> Object:
 
 
 def listed(values: Object, key: str) -> list[Object]:
-    """The list `global.contract.<key>` of some values; [] where there is none."""
+    """The list `global.contract.<key>` of the values; [] if it is missing."""
     found: Any = values
     for part in ("global", "contract", key):
         found = found.get(part) if isinstance(found, dict) else None
@@ -65,13 +65,13 @@ def listed(values: Object, key: str) -> list[Object]:
 
 
 def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Object:
-    """The whole list with one more, as values: Helm replaces lists, it doesn't merge them.
+    """The whole list with one more entry, as values, since Helm replaces lists instead of merging them.
 
     Args:
-        base: the list where the values have none.
+        base: the list to use if the values have none.
 
     Raises:
-        UsageError: the name is taken, or the chart would refuse the block.
+        UsageError: the name is taken, or the chart would reject the block.
     """
     items = listed(values, key) or base
     name = block["name"]
@@ -84,14 +84,14 @@ def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Obj
 
 
 def merged(base: Any, over: Any) -> Any:
-    """As Helm merges values: maps by key, everything else is replaced."""
+    """Merges values as Helm does: maps by key, everything else is replaced."""
     if not isinstance(base, dict) or not isinstance(over, dict):
         return over
     return {**base, **{key: merged(base[key], value) if key in base else value for key, value in over.items()}}
 
 
 def free_gid(values: Object) -> int:
-    """The group number after the highest of the teams that are there."""
+    """The group id after the highest of the existing teams."""
     numbers = [team.get("gid", 0) for team in listed(values, "teams") if isinstance(team, dict)]
     return max([FIRST_GID - 1, *(number for number in numbers if isinstance(number, int))]) + 1
 
@@ -102,7 +102,7 @@ def defaults() -> Object:
 
 
 def check(values: Object, key: str) -> None:
-    """Refuses what the chart's schema refuses of one list of the contract. Raises UsageError."""
+    """Validates one list of the contract with the chart's schema. Raises UsageError."""
     from jsonschema import Draft7Validator
 
     for error in Draft7Validator(values_schema.read()).iter_errors(merged(defaults(), values)):

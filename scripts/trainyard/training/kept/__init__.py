@@ -1,4 +1,4 @@
-"""Logs of pods that are gone: from the store, where a collector on every node has put them."""
+"""Logs of deleted pods from the store, where a collector on every node puts them."""
 
 from trainyard.training.kept import objects
 from trainyard.training.kept.find import Log, NoLogError, logs

@@ -1,4 +1,4 @@
-"""Finds logs of a run in the store, and reads them."""
+"""Finds and reads logs of a run in the store."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SHOWN = 12  # names in a message
 
 
 class NoLogError(TrainyardError):
-    """There is no log where one was looked for; it may be kept elsewhere."""
+    """No log was found; it may be kept elsewhere."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """The log of one container of a pod that is gone. `short`: what the pod is in its run, such as worker-1."""
+    """Log of one container of a deleted pod. `short`: the pod's name in its run, such as worker-1."""
 
     pod: str
     short: str
@@ -41,17 +41,17 @@ def logs(
     attempt: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Log]:
-    """What is kept of a run: of a training job the rank that speaks for it, else every pod.
+    """Stored logs of a run: of a training job, the rank that represents it, else of all pods.
 
     Args:
-        root: the team's place, `bucket/team`.
-        run: the run's name, or that of one of its pods.
-        step: a rank, a pod or a step of a pipeline.
-        attempt: which pod of the same name, from 1; the last one without.
-        say: is told what else there is.
+        root: the team's location, `bucket/team`.
+        run: name of the run, or of one of its pods.
+        step: rank, pod or pipeline step.
+        attempt: number of the pod among those with the same name, from 1; default: the last.
+        say: called with a list of other logs.
 
     Raises:
-        TrainyardError: nothing is kept of it, or the store refuses.
+        TrainyardError: no log of the run is kept, or the store refuses.
     """
     known = _below(store, f"{root}/{run}")
     found = names.pods(run, known)
@@ -76,7 +76,7 @@ def logs(
 
 
 def _of_pod(store: Store, root: str, pod: str, short: str, attempt: int | None) -> Iterator[Log]:
-    """The containers of the last pod of that name, or of another one; those beside the run's own are left out."""
+    """The containers of the last pod with that name, or of the given attempt, except helper containers."""
     tries = sorted((_begun(store, f"{root}/{pod}/{uid}"), uid) for uid in _below(store, f"{root}/{pod}/"))
     if attempt is not None and not 1 <= attempt <= len(tries):
         number = f"{len(tries)} {'try' if len(tries) == 1 else 'tries'}"
@@ -92,7 +92,7 @@ def _below(store: Store, begun: str) -> list[str]:
 
 
 def _begun(store: Store, place: str) -> str:
-    """When the first line of a pod was written, by the name of its object."""
+    """Time of a pod's first line, from the name of the first object."""
     return min((name.rpartition("/")[2] for name in store.list(place)), default="")
 
 

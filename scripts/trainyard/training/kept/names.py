@@ -1,7 +1,7 @@
-"""Which pods were a run's, by their names: the run itself and its pods are gone, and with them their labels.
+"""Finds a run's pods by their names: the run and its pods are deleted, and their labels with them.
 
-Every operator calls a pod after its run. So do we find them, and nobody needs the right to read all pods of the cluster
-to keep logs (docs/decisions/0025-logs.md).
+Every operator names its pods after the run. So names are enough, and no account needs the permission to read all pods
+of the cluster to keep logs (docs/decisions/0025-logs.md).
 """
 
 import re
@@ -12,15 +12,15 @@ from trainyard.kinds.places import ROLES
 
 KNOWN = sorted({role.lower() for kind in registry.KINDS for role in kind.roles} | set(ROLES), key=len, reverse=True)
 RANK = re.compile(rf"({'|'.join(KNOWN)})(-\d+)?")
-OF_ANOTHER = re.compile(rf".+-({'|'.join(KNOWN)})(-\d+)?")  # whose job has this one's name and a further word
-# What Kubernetes puts after the name of a Job, with the index of an indexed one.
+OF_ANOTHER = re.compile(rf".+-({'|'.join(KNOWN)})(-\d+)?")  # pods of a job whose name begins with this job's name
+# Suffix that Kubernetes appends to the name of a Job, with the index of an indexed Job.
 OF_JOB = re.compile(r"(\d+-)?[bcdfghjklmnpqrstvwxz2456789]{5}")
-# What stands beside a run's own container in its pods: Argo's, and ours.
+# Helper containers in a run's pods: Argo's, and ours.
 BESIDE = re.compile("init|wait|trainyard-.*")
 
 
 def pods(run: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that are the run's pods, the one that speaks for it first."""
+    """The names that are pods of the run; the pod that represents the run is first."""
     own = [name for name in names if name == run or name.startswith(f"{run}-")]
     ranks = [name for name in own if RANK.fullmatch(rest(run, name))]
     if ranks:
@@ -31,24 +31,24 @@ def pods(run: str, names: Iterable[str]) -> list[str]:
 
 
 def speaks(run: str, name: str) -> bool:
-    """Whether the pod is a rank of a training job; one rank speaks for all."""
+    """Whether the pod is a rank of a training job; one rank represents all."""
     return bool(RANK.fullmatch(rest(run, name)))
 
 
 def chosen(run: str, names: Sequence[str], step: str) -> list[str]:
-    """The pods that a step or a rank is: `worker-1`, a pod's name, a step of a pipeline."""
+    """The pods of a step or a rank, such as `worker-1`, a pod's name, or a step of a pipeline."""
     exact = [name for name in names if step in (name, rest(run, name))]
-    # A pod of a step is called RUN-STEP-NUMBER.
+    # The name of a step's pod is RUN-STEP-NUMBER.
     return exact or [name for name in names if rest(run, name).rpartition("-")[0] == step.rpartition("/")[2]]
 
 
 def rest(run: str, name: str) -> str:
-    """What stands after the run's name."""
+    """The part of the name after the run's name."""
     return name[len(run) + 1 :]
 
 
 def containers(names: Iterable[str]) -> list[str]:
-    """The containers of a pod that are the run's own; all of them where none is."""
+    """The main containers of a pod; all of them if it has none."""
     listed = sorted(names)
     return [name for name in listed if not BESIDE.fullmatch(name)] or listed
 

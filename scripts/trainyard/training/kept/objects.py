@@ -1,7 +1,7 @@
-"""What lies in an object of logs: OTLP JSON, compressed or not, as the platform's collector or the site's writes it.
+"""Reads objects with logs: OTLP JSON, compressed or not, as the platform's or the site's collector writes it.
 
-A collector sends a line again when it can't know that it came: after a crash, or when the store answers too late. Such
-doubles have the same place in the same file and the same time, and lines that merely read the same have not.
+A collector sends a line again if it can't tell whether the line arrived: after a crash, or if the store answers too
+late. Such duplicates have the same file offset and time, unlike different lines with equal text.
 """
 
 import gzip
@@ -20,13 +20,13 @@ RESTART, OFFSET, STREAM = "k8s.container.restart_count", "log.file.record_offset
 
 @dataclass(frozen=True, order=True)
 class Line:
-    """A line of a log, in the order in which it was written.
+    """A line of a log; sorts in the order of writing.
 
     Args:
-        restart: how often the container had been started again before.
-        time: in nanoseconds since 1970, as the container's runtime noted it.
-        offset: in bytes, where the line begins in its file; -1 where the collector didn't say.
-        number: where it lay in what was read: it orders and tells apart lines without an offset.
+        restart: number of restarts of the container before the line.
+        time: time from the container runtime, in nanoseconds since 1970.
+        offset: position of the line in its file, in bytes; -1 if the collector omits it.
+        number: position in the input, which orders and distinguishes lines without an offset.
     """
 
     restart: int
@@ -41,7 +41,7 @@ class Line:
 
 
 def lines(content: bytes, place: str) -> Iterator[Line]:
-    """The lines of one object. Raises TrainyardError for one that holds something else."""
+    """The lines of one object. Raises TrainyardError if the object is no log."""
     try:
         if content.startswith(GZIP):
             content = gzip.decompress(content)
@@ -56,7 +56,7 @@ def lines(content: bytes, place: str) -> Iterator[Line]:
 
 
 def whole(found: Iterable[Line]) -> list[Line]:
-    """All lines in their order, each once."""
+    """All lines in order, without duplicates."""
     seen, kept = set(), []
     for line in sorted(found):
         key = (line.uid, line.container, line.restart, line.time, line.stream, line.offset)
@@ -94,5 +94,5 @@ def _attributes(listed: list[dict[str, Any]] | None) -> dict[str, Any]:
 
 
 def _value(wrapped: dict[str, Any]) -> Any:
-    """OTLP says a value's type by its key; numbers of 64 bits are written as text."""
+    """Unwraps an OTLP value, whose key is its type; 64-bit integers are strings."""
     return next(iter(wrapped.values()), None)

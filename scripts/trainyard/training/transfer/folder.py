@@ -1,4 +1,4 @@
-"""A whole folder into the store: only what isn't there yet, as one stream, begun again where it broke."""
+"""Uploads a folder to the store: only missing files, as one stream that is restarted if it breaks."""
 
 import hashlib
 import io
@@ -18,14 +18,14 @@ from trainyard.training.transfer.store import AGAIN, PAUSE_S, Progress, Store, a
 from trainyard_agent.store.data_sets import SHA256
 
 BLOCK = 1 << 20  # bytes
-LONGEST = 900  # bytes of a name: S3 allows 1,024 with the place before it
-LARGEST = 100 << 30  # bytes of a file, by what the pod holds of one in memory
-UNKNOWN = "invalid choice"  # what a pod of an older release says
+LONGEST = 900  # bytes of a name: S3 allows 1,024 including the prefix
+LARGEST = 100 << 30  # bytes of a file, limited by the pod's memory
+UNKNOWN = "invalid choice"  # answer of an older release's pod
 
 
 @dataclass(frozen=True)
 class File:
-    """One to send. `name` is below the place, with slashes; `changed` in seconds since 1970."""
+    """One file to send. `name` is relative to the place, with slashes; `changed` is in seconds since 1970."""
 
     name: str
     path: Path
@@ -36,9 +36,9 @@ class File:
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """What a folder holds: (name, path, size in bytes) of its files, and what is left out though no rule says so.
+    """Content of a folder: (name, path, size in bytes) of its files, and entries omitted without a rule.
 
-    `outside`: links to files that lie elsewhere, which are sent.
+    `outside`: links to files outside the folder, which are sent.
     """
 
     files: list[tuple[str, Path, int]]
@@ -47,12 +47,12 @@ class FolderFiles:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Total size in bytes."""
         return sum(size for _, _, size in self.files)
 
 
 def scan(folder: Path) -> FolderFiles:
-    """The files of a folder, or the one file that it is. Links to files count as files. Raises UsageError."""
+    """Lists the files of a folder, or a single file. Links to files count as files. Raises UsageError."""
     if folder.is_file():
         return FolderFiles([(folder.name, folder, _size(folder, folder.name))])
     if not folder.is_dir():
@@ -71,7 +71,7 @@ def scan(folder: Path) -> FolderFiles:
 
 
 def digest(found: FolderFiles, progress: Progress) -> list[File]:
-    """Reads every file once. Raises UsageError for one that can't be read."""
+    """Computes the digest of every file. Raises UsageError for an unreadable file."""
     files = []
     for name, path, _ in found.files:
         sums, size = hashlib.sha256(), 0
@@ -89,17 +89,17 @@ def digest(found: FolderFiles, progress: Progress) -> list[File]:
 
 
 def lacking(store: Store, place: str, files: Sequence[File]) -> list[File]:
-    """Those that aren't at the place, or are another there. Raises TrainyardError."""
+    """The files that are missing or different at the place. Raises TrainyardError."""
     lines = (json.dumps([one.name, one.size, one.sha256, one.changed]).encode() + b"\n" for one in files)
     names = set(_rows(store, "compare", place, stdin=cast(IO[bytes], io.BytesIO(b"".join(lines) + b"\n"))))
     return [one for one in files if one.name in names]
 
 
 def send(store: Store, place: str, files: Sequence[File], progress: Progress) -> None:
-    """Has all of them at the place; a stream that breaks is begun again with what is lacking then.
+    """Uploads the files to the place; restarts a broken stream with the files still missing.
 
     Raises:
-        TrainyardError: several streams in a row moved nothing, the store refuses, or a file changed meanwhile.
+        TrainyardError: several streams in a row made no progress, the store refuses, or a file changed meanwhile.
     """
     failures = 0
     while files:
@@ -116,17 +116,17 @@ def send(store: Store, place: str, files: Sequence[File], progress: Progress) ->
 
 
 def listed(store: Store, operation: str, place: str) -> list[dict[str, Any]]:
-    """What `sets` or `files` say of a place, as data. Raises TrainyardError."""
+    """Output of the operation `sets` or `files` on a place, as data. Raises TrainyardError."""
     return _rows(store, operation, place)
 
 
 def remove(store: Store, place: str) -> int:
-    """Removes all files of a place; returns how many that were. Raises TrainyardError."""
+    """Removes all files of a place; returns their number. Raises TrainyardError."""
     return int(_known(lambda: store.run("remove", place))["files"])
 
 
 class Stream:
-    """Files as a tar stream, made while it is read. Reading fails when a file isn't any more what its digest says."""
+    """Files as a tar stream, created while reading. Reading fails if a file no longer has its expected size."""
 
     def __init__(self, files: Sequence[File], progress: Progress) -> None:
         self._blocks, self._rest = _tar(files, progress), b""
@@ -169,7 +169,7 @@ def _tar(files: Sequence[File], progress: Progress) -> Iterator[bytes]:
 
 
 def _rows(store: Store, operation: str, place: str, *, stdin: IO[bytes] | None = None) -> list[Any]:
-    """The lines of JSON that an operation writes."""
+    """The operation's output, which is lines of JSON."""
 
     def read() -> list[Any]:
         out = io.BytesIO()
@@ -182,7 +182,7 @@ def _rows(store: Store, operation: str, place: str, *, stdin: IO[bytes] | None =
 
 
 def _known(operation: Any) -> Any:
-    """The operation's answer. Raises TrainyardError, also where the pod's release doesn't know it yet."""
+    """The operation's result. Raises TrainyardError, also if the pod's release does not support it yet."""
     try:
         return operation()
     except TrainyardError as error:

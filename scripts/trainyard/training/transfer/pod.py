@@ -1,4 +1,4 @@
-"""The pod between a member's machine and the store: made when bytes have to move, gone afterwards."""
+"""The pod between a member's machine and the store, created for a transfer and deleted afterwards."""
 
 import secrets
 import time
@@ -17,7 +17,7 @@ from trainyard.training.transfer.store import Store
 
 Object = dict[str, Any]
 LABEL = "trainyard.io/transfer"
-IDLE_S = 120  # the pod ends by itself when its maker was killed, and its Job takes it away
+IDLE_S = 120  # the pod ends by itself if its creator was killed, and is then deleted with its Job
 DEADLINE_S = 6 * 3600
 START_S = 120.0
 POLL_INTERVAL_S = 0.4
@@ -25,10 +25,10 @@ ENVIRONMENT: list[Object] = [{"name": "HOME", "value": "/tmp"}, NO_GPU]
 
 
 def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
-    """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue.
+    """A Job of one pod that waits for operations. It is scheduled at once, regardless of the team's queue.
 
     Args:
-        claim: one of the team's that the pod has at `/<claim>`.
+        claim: a claim of the team to mount at `/<claim>`.
     """
     mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]
     volumes: list[Object] = [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}]
@@ -41,7 +41,7 @@ def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
 
 
 def store_container(team_config: TeamConfig, name: str, args: list[str], mounts: list[Object]) -> Object:
-    """A container of the platform's own image that has the team's keys to the store."""
+    """A container of the platform's own image, with the team's keys to the store."""
     return {
         "name": name,
         "image": team_config.platform_image,
@@ -63,13 +63,13 @@ def job(
     seconds: int,
     **security: Any,
 ) -> Object:
-    """A Job of one pod that helps a command, and goes with it.
+    """A Job of one helper pod for a command, which is deleted with the command.
 
-    By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
+    Uses Kubernetes' own scheduler without a priority class, or it would preempt pods of other namespaces.
 
     Args:
-        label: its pod carries the Job's name under this label, and is found by it.
-        seconds: after which it ends by itself.
+        label: label of the pod with the Job's name, by which it is found.
+        seconds: time after which it ends by itself.
         security: further settings of the pod's security context.
     """
     inner: Object = {
@@ -105,13 +105,13 @@ def job(
 
 @contextmanager
 def open_store(kube: Kube, team_config: TeamConfig, claim: str = "") -> Iterator[Store]:
-    """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
+    """Yields the team's store as long as the block runs; the pod is deleted afterwards, even after Ctrl-C.
 
     Args:
-        claim: one of the team's; its files are places that begin with `/<claim>`.
+        claim: a claim of the team; its files are places that begin with `/<claim>`.
 
     Raises:
-        TrainyardError: the pod was refused, or did not start; the sentence says why.
+        TrainyardError: the pod was rejected, or did not start; the message tells why.
     """
     name = f"trainyard-transfer-{secrets.token_hex(4)}"
     with running(kube, manifest(team_config, name, claim), LABEL) as pod:
@@ -120,7 +120,7 @@ def open_store(kube: Kube, team_config: TeamConfig, claim: str = "") -> Iterator
 
 @contextmanager
 def running(kube: Kube, job: Object, label: str) -> Iterator[str]:
-    """The name of a Job's pod, as long as the block lasts; both are gone afterwards. Raises TrainyardError."""
+    """Yields the name of a Job's pod as long as the block runs; deletes both afterwards. Raises TrainyardError."""
     name = job["metadata"]["name"]
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
@@ -131,7 +131,7 @@ def running(kube: Kube, job: Object, label: str) -> Iterator[str]:
 
 
 def _started(kube: Kube, name: str, label: str) -> str:
-    """Waits for a Job's one pod, which has the Job's name as its label; returns the pod's. Raises TrainyardError."""
+    """Waits for a Job's pod, which is labelled with the Job's name; returns the pod's name. Raises TrainyardError."""
     end = time.monotonic() + START_S
     while True:
         pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{label}={name}")
@@ -147,7 +147,7 @@ def _started(kube: Kube, name: str, label: str) -> str:
 
 
 def _waits(pod: Object) -> tuple[str, ...]:
-    """Why a pod isn't running yet: reason and message."""
+    """Reason and message why a pod isn't running yet."""
     for one in seen.containers(pod):
         waiting = seen.state(one, "waiting")
         if waiting.get("reason"):
@@ -158,7 +158,7 @@ def _waits(pod: Object) -> tuple[str, ...]:
 
 
 def _refused(kube: Kube, name: str) -> tuple[str, ...]:
-    """What admission said against the pod."""
+    """Admission's error about the pod."""
     selector = f"involvedObject.name={name},involvedObject.kind=Job,type=Warning"
     for event in kube.list(kube.path("v1", "events"), fieldSelector=selector):
         return (str(event.get("reason", "")), events.text(event))

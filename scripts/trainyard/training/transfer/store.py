@@ -1,4 +1,4 @@
-"""Operations on the store through a pod. A place is `bucket/key`; every byte is checked by its digest."""
+"""Operations on the store through a pod. A place is `bucket/key`; all data are verified by digest."""
 
 import hashlib
 import json
@@ -16,47 +16,47 @@ from trainyard.kube import Kube, KubeError
 from trainyard_agent.store import objects
 
 PROGRAM = ("python3", "-m", "trainyard_agent", "objects")
-AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is tried again
+AGAIN, PAUSE_S = 3, 0.5  # number and interval of retries
 BLOCK = 1 << 20  # bytes
 SILENCE_S = 120.0
 Progress = Callable[[int], None]
-Names = list[str]  # said here, since a method of Store is called list
+Names = list[str]  # an alias, since Store has a method named list
 T = TypeVar("T")
 
 
 class StoreUnavailableError(TrainyardError):
-    """The object store doesn't answer the pod, or says that it can't just now."""
+    """The object store doesn't answer the pod, or is temporarily unavailable."""
 
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object that is there. `sha256` is empty for one that something else has put there."""
+    """An object in the store. `sha256` is empty if another program uploaded it."""
 
     size: int
     sha256: str
 
 
 class Store:
-    """What the pod can reach: the team's own folders, as the keys in it allow."""
+    """The store as the pod can access it: the team's own folders, with the pod's keys."""
 
     def __init__(self, kube: Kube, pod: str) -> None:
         self._kube, self._pod = kube, pod
 
     def stat(self, place: str) -> StoredObject | None:
-        """What lies there, or None. Raises TrainyardError."""
+        """The object at the place, or None. Raises TrainyardError."""
         found = again(lambda: self.run("stat", place))["found"]
         return StoredObject(found["size"], found["sha256"]) if found else None
 
     def list(self, place: str) -> dict[str, int]:
-        """Every object below a place: name below it -> size. Raises TrainyardError."""
+        """All objects below a place: relative name -> size. Raises TrainyardError."""
         return dict(again(lambda: self.run("list", place))["keys"])
 
     def folders(self, begun: str) -> Names:
-        """Parts of keys that begin so, up to the next slash. Raises TrainyardError."""
+        """Prefixes of keys that begin with `begun`, up to the next slash. Raises TrainyardError."""
         return [str(name) for name in again(lambda: self.run("folders", begun))["folders"]]
 
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:
-        """Copies a file there unless the same is there; returns whether it was copied. Raises TrainyardError."""
+        """Uploads a file unless it exists unchanged; returns whether it was uploaded. Raises TrainyardError."""
         size = source.stat().st_size
         with open(source, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -72,7 +72,7 @@ class Store:
         return True
 
     def get(self, place: str, target: Path, *, progress: Progress | None = None) -> StoredObject:
-        """Copies an object to a file, which comes to its name whole. Raises TrainyardError."""
+        """Downloads an object to a file, which is replaced atomically. Raises TrainyardError."""
         target.parent.mkdir(parents=True, exist_ok=True)
 
         def fetch() -> StoredObject:
@@ -89,13 +89,13 @@ class Store:
         return again(fetch)
 
     def read(self, place: str) -> bytes:
-        """A small object as bytes. Raises TrainyardError."""
+        """Content of a small object. Raises TrainyardError."""
         with tempfile.TemporaryDirectory() as folder:
             self.get(place, Path(folder) / "object")
             return (Path(folder) / "object").read_bytes()
 
     def tree(self, place: str, folder: Path, *, progress: Progress | None = None) -> Names:
-        """Copies everything below a place into a folder; returns the names. Raises TrainyardError."""
+        """Downloads everything below a place to a folder; returns the names. Raises TrainyardError."""
 
         def fetch() -> list[str]:
             with tempfile.TemporaryFile() as file:
@@ -114,7 +114,7 @@ class Store:
         *,
         stdin: IO[bytes] | None = None,
     ) -> dict[str, Any]:
-        """An operation whose output is data: compared with the digest that the pod names. Raises TrainyardError."""
+        """Runs an operation that outputs data, and verifies the digest that the pod reports. Raises TrainyardError."""
         counted = _CountingFile(target, progress)
         found = self.run(operation, place, stdin=stdin, stdout=cast(IO[bytes], counted))
         target.flush()
@@ -125,7 +125,7 @@ class Store:
     def run(
         self, operation: str, place: str, *flags: str, stdin: IO[bytes] | None = None, stdout: IO[bytes] | None = None
     ) -> dict[str, Any]:
-        """One operation of the pod's program, once; what it reports. Raises TrainyardError."""
+        """Runs one operation of the pod's program once; returns its report. Raises TrainyardError."""
         command = (*PROGRAM, operation, place, *flags)
         done = self._kube.exec(self._pod, command, stdin=stdin, stdout=stdout, timeout_s=SILENCE_S)
         last = (done.stderr.strip().splitlines() or [""])[-1]
@@ -140,7 +140,7 @@ class Store:
 
 
 class _CountingFile:
-    """A file that tells how much went through it, and its digest."""
+    """A file that counts the bytes passing through it, and computes their digest."""
 
     def __init__(self, file: IO[bytes], progress: Progress | None) -> None:
         self._file, self._progress, self.size, self._hash = file, progress, 0, hashlib.sha256()
@@ -166,12 +166,12 @@ class _CountingFile:
 
 
 def is_retryable(error: TrainyardError) -> bool:
-    """Whether the same may succeed a moment later: after a broken connection, a server that can't answer just now."""
+    """Whether a retry may succeed: after a broken connection, or if a server is temporarily unavailable."""
     return isinstance(error, StoreUnavailableError) or (isinstance(error, KubeError) and not 0 < error.status < 500)
 
 
 def again(operation: Callable[[], T]) -> T:
-    """Retries, some times, what may succeed a moment later."""
+    """Runs an operation, with a few retries of retryable errors."""
     left = AGAIN
     while True:
         left -= 1
@@ -184,7 +184,7 @@ def again(operation: Callable[[], T]) -> T:
 
 
 def _unpack(file: IO[bytes], folder: Path) -> list[str]:
-    """The files of an archive below a folder, which nothing in it can leave."""
+    """Extracts an archive's files into a folder, and returns their names. Rejects entries outside the folder."""
     names = []
     with tarfile.open(fileobj=file, mode="r:") as tar:
         for member in tar:

@@ -1,1 +1,1 @@
-"""Wheels of Python packages that the platform engineer brings to the store, for runs of all teams."""
+"""Wheels of Python packages that the platform engineer uploads to the store, for runs of all teams."""

@@ -1,4 +1,4 @@
-"""Wheels for the images' Python: what requirements name, by pip, or what lies in a folder."""
+"""Collects wheels for the images' Python: from requirements with pip, or from a folder."""
 
 import hashlib
 import json
@@ -27,12 +27,12 @@ class LocalWheel:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return self.path.stat().st_size
 
 
 def folder(source: Path, python: str) -> list[LocalWheel]:
-    """Every wheel of a folder. Raises UsageError where there is none, or one is for another Python or machine."""
+    """All wheels of a folder. Raises UsageError if there is none, or one is for another Python or platform."""
     found = []
     for path in sorted(source.glob("*.whl")):
         wheel = tags.of(path.name)
@@ -50,15 +50,15 @@ def folder(source: Path, python: str) -> list[LocalWheel]:
 def requirements(
     source: Path, target: Path, python: str, without: Sequence[str], pip: Sequence[str] = ()
 ) -> list[LocalWheel]:
-    """Downloads what requirements name and need, into `target`; a line with hashes takes no other file.
+    """Downloads requirements with their dependencies to `target`; a line with hashes only accepts matching files.
 
     Args:
-        without: packages that every image has, and what only they need: they are not brought.
-        pip: further words for pip, such as --index-url.
+        without: packages that every image has; neither they nor dependencies of theirs alone are downloaded.
+        pip: further arguments for pip, such as --index-url.
 
     Raises:
         UsageError: a line can't be installed in a pod.
-        TrainyardError: pip could not get it all.
+        TrainyardError: pip failed.
     """
     try:
         lines = read(lambda one: (source.parent / one).read_text(encoding="utf-8"), source.name)
@@ -79,7 +79,7 @@ def requirements(
 
 @dataclass(frozen=True)
 class Pin:
-    """What pip has chosen. `needs`: names of what it asks for here."""
+    """A package that pip chose. `needs`: names of its dependencies."""
 
     name: str
     version: str
@@ -88,7 +88,7 @@ class Pin:
 
 
 def _resolved(source: Path, target: Path, python: str, pip: Sequence[str]) -> dict[str, Pin]:
-    """Everything that pip would install, by name; of an index that lets parts of files be read, metadata alone."""
+    """All packages that pip would install, by name; downloads only metadata if the index supports it."""
     report = target / "report.json"
     words = ["install", "--dry-run", "--ignore-installed", f"--target={target / 'none'}", f"--report={report}"]
     words.append(f"--requirement={source}")
@@ -106,7 +106,7 @@ def _resolved(source: Path, target: Path, python: str, pip: Sequence[str]) -> di
 
 
 def _closure(names: Sequence[str], pins: dict[str, Pin], left: set[str]) -> list[str]:
-    """The names and what they need of what pip has chosen, but for those left out and what only they need."""
+    """The names and their dependencies among the pins, except those in `left` and dependencies of theirs alone."""
     found: set[str] = set()
     todo = list(names)
     while todo:

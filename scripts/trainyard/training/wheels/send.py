@@ -1,4 +1,4 @@
-"""Wheels to the store, at `<sha256>/<file>`: a file gives way to another of its name only when it was removed."""
+"""Uploads wheels to the store, at `<sha256>/<file>`: a wheel must be removed before another of its name is uploaded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from trainyard_agent.runs.requirements import canonical
 
 @dataclass(frozen=True)
 class Stored:
-    """A wheel of the store. `size` is in bytes."""
+    """A wheel in the store. `size` is in bytes."""
 
     wheel: tags.Wheel
     sha256: str
@@ -26,13 +26,13 @@ class Stored:
 
 @contextmanager
 def store(kube: Kube, known: contract.Contract) -> Iterator[Store]:
-    """The store by the platform's own keys: in the release's namespace, where the platform engineer may make pods."""
+    """The store with the platform's own keys: in the release's namespace, where platform engineers may create pods."""
     with open_store(kube, TeamConfig.of_platform(known)) as found:
         yield found
 
 
 def listed(found: Store) -> list[Stored]:
-    """Every wheel that is there, by name and version."""
+    """All wheels in the store, by name and version."""
     stored = []
     for key, size in found.list(WHEELS).items():
         digest, _, file = key.partition("/")
@@ -42,7 +42,7 @@ def listed(found: Store) -> list[Stored]:
 
 
 def publish(kube: Kube, found: Store) -> list[Stored]:
-    """Every wheel that is there, after members' programs were told so, by the contract's ConfigMap."""
+    """Publishes the list of wheels in the contract's ConfigMap, for members' programs, and returns it."""
     there = listed(found)
     path = kube.path("v1", "configmaps", contract.CONFIG_MAP, namespace=kube.namespace)
     kube.patch(path, {"data": {contract.WHEELS: "\n".join(one.wheel.file for one in there)}})
@@ -50,10 +50,10 @@ def publish(kube: Kube, found: Store) -> list[Stored]:
 
 
 def chosen(there: Sequence[Stored], words: Sequence[str]) -> list[Stored]:
-    """The wheels that words stand for, each once: a file's name, `NAME==VERSION`, or all versions of NAME.
+    """The wheels that match the words, each once: a file's name, `NAME==VERSION`, or all versions of NAME.
 
     Raises:
-        UsageError: a word stands for none.
+        UsageError: a word matches no wheel.
     """
     doomed: dict[Stored, None] = {}
     for word in words:
@@ -70,16 +70,16 @@ def chosen(there: Sequence[Stored], words: Sequence[str]) -> list[Stored]:
 
 
 def remove(found: Store, wheels: Sequence[Stored]) -> None:
-    """Takes wheels away; older versions stay as long as the bucket keeps them. Raises TrainyardError."""
+    """Removes wheels; older versions remain as long as the bucket keeps them. Raises TrainyardError."""
     for one in wheels:
         folder.remove(found, f"{WHEELS}/{one.sha256}")
 
 
 def put(found: Store, wheels: Sequence[LocalWheel], say: Callable[[str], None]) -> int:
-    """Brings what is not there yet; returns how many.
+    """Uploads missing wheels; returns their number.
 
     Raises:
-        UsageError: a file of the same name and another content is there; nothing was sent then.
+        UsageError: a file with the same name and different content exists; nothing was sent then.
     """
     there = {one.wheel.file: one.sha256 for one in listed(found)}
     for one in wheels:

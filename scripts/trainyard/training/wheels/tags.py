@@ -1,4 +1,4 @@
-"""What the images' Python can install: names of wheels tell for which Python and platform they are made."""
+"""Compatibility of wheels with the images' Python, from the tags in their file names."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trainyard.kinds.requirements import PYTHON as PYTHON
 from trainyard_agent.runs.requirements import canonical
 
-GLIBC = 41  # of the images' base: Debian 13
+GLIBC = 41  # version in the images' base: Debian 13
 OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
 NAME = re.compile(
     r"([A-Za-z0-9._]+)-([A-Za-z0-9._!+]+)(?:-\d[A-Za-z0-9_.]*)?-([a-z0-9_.]+)-([a-z0-9_.]+)-([A-Za-z0-9_.]+)\.whl"
@@ -16,7 +16,7 @@ NAME = re.compile(
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel by its file's name. `name` as indexes compare it; `python`, `abi`, `platform` may each name several."""
+    """A wheel by its file name. `name` is normalized; `python`, `abi`, `platform` may each have several tags."""
 
     file: str
     name: str
@@ -27,13 +27,13 @@ class Wheel:
 
 
 def of(file: str) -> Wheel | None:
-    """The wheel of that file name; None where it is none."""
+    """The wheel with that file name; None if the name is invalid."""
     match = NAME.fullmatch(file)
     return Wheel(file, canonical(match[1]), *match.groups()[1:]) if match else None
 
 
 def platforms() -> Iterator[str]:
-    """Names of what the images' base can load, as pip and wheels know them, the newest first."""
+    """Platform tags that the images' base supports, newest first."""
     for minor in range(GLIBC, 4, -1):
         yield f"manylinux_2_{minor}_x86_64"
         if minor in OLD_NAMES:
@@ -42,13 +42,13 @@ def platforms() -> Iterator[str]:
 
 
 def options(python: str) -> list[str]:
-    """pip's options for the images' Python instead of its own."""
+    """pip's options to use the images' Python instead of its own."""
     found = [f"--python-version={python}", "--implementation=cp", f"--abi=cp{python.replace('.', '')}"]
     return [*found, *(f"--platform={one}" for one in platforms())]
 
 
 def misfit(wheel: Wheel, python: str) -> str:
-    """Why the images' Python can't install a wheel; "" where it can."""
+    """Why the images' Python can't install a wheel; "" if it can."""
     major, minor = (int(part) for part in python.split("."))
     if not any(_runs(one, wheel.abi, major, minor) for one in wheel.python.split(".")):
         return f"it is made for {wheel.python}-{wheel.abi}, the images have Python {python}"
