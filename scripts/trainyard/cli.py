@@ -1,4 +1,4 @@
-"""The command line: one group of commands per noun, loaded when it is used.
+"""The command line: one group of commands per noun, imported on first use.
 
 Exit codes: 0 done; 1 an error or a failed check; 2 wrong usage; 130 interrupted.
 """
@@ -70,7 +70,7 @@ def trainyard() -> None:
 
 
 def main() -> None:
-    """Entry point: every known error ends as `error: …` and `hint: …` on standard error."""
+    """Entry point: every known error is printed as `error: …` and `hint: …` on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = trainyard.main(prog_name="trainyard", standalone_mode=False)
@@ -98,7 +98,7 @@ def _end(lines: list[str], code: int = 1) -> NoReturn:
 
 
 def _of_click(error: click.ClickException) -> list[str]:
-    """The lines of an error that click found on the command line."""
+    """The lines of a command-line error that click detected."""
     similar, context = getattr(error, "possibilities", None), getattr(error, "ctx", None)
     if context and (name := getattr(error, "command_name", "")):
         similar = difflib.get_close_matches(name, context.command.list_commands(context))
@@ -110,5 +110,5 @@ def _of_click(error: click.ClickException) -> list[str]:
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """A termination request ends like Ctrl-C, so that clean-up runs."""
+    """Handles a termination request like Ctrl-C, so that clean-up runs."""
     raise KeyboardInterrupt

@@ -1,13 +1,13 @@
-"""The one exception that users see: what went wrong, where, and how to fix it."""
+"""The exceptions that users see: what went wrong, where, and how to fix it."""
 
 
 class TrainyardError(Exception):
-    """An error that its reader can act on.
+    """An error that the user can fix.
 
     Args:
         what: what went wrong, as one sentence without a full stop.
-        where: the file, host or object concerned, when the sentence doesn't name it.
-        hint: what to do about it: a command or a change, also without a full stop.
+        where: the affected file, host or object, if the sentence doesn't name it.
+        hint: how to fix it: a command or a change, also without a full stop.
     """
 
     exit_code = 1
@@ -17,11 +17,11 @@ class TrainyardError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """Both sentences in one line, for a text that quotes the error."""
+        """Both sentences on one line, for texts that quote the error."""
         return " ".join(line.split(": ", 1)[1] + "." for line in self.lines())
 
     def lines(self) -> list[str]:
-        """What a terminal shows: `error: …`, and `hint: …` where there is a hint."""
+        """Lines for a terminal: `error: …`, and `hint: …` if there is a hint."""
         return report(f"{self.where}: {self.what}" if self.where else self.what, self.hint)
 
 
@@ -32,5 +32,5 @@ class UsageError(TrainyardError):
 
 
 def report(what: str, hint: str = "") -> list[str]:
-    """The lines of an error: `error: …`, and `hint: …` where there is a hint."""
+    """The lines of an error: `error: …`, and `hint: …` if there is a hint."""
     return [f"error: {what}", *([f"hint: {hint}"] if hint else [])]

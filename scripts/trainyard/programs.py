@@ -1,4 +1,4 @@
-"""Programs that the product calls: helm, kubectl, argo."""
+"""Lookup of the programs that the product runs: helm, kubectl, argo."""
 
 import shutil
 from collections.abc import Callable
@@ -10,14 +10,14 @@ _finders: list[Callable[[str], Path | None]] = []
 
 
 def prefer(finder: Callable[[str], Path | None]) -> None:
-    """From now on `finder` gives a program by its name; None leaves it to PATH. The last one given is asked
+    """Registers a finder, which returns the path of a program, or None to continue the search. The latest finder comes
     first: so a checkout puts its pinned programs before those of the machine."""
     if finder not in _finders:
         _finders.insert(0, finder)
 
 
 def find(name: str) -> Path:
-    """Where the program is. Raises TrainyardError where neither a finder nor PATH has it."""
+    """Path of the program. Raises TrainyardError if neither a finder nor PATH has it."""
     for finder in _finders:
         if found := finder(name):
             return found

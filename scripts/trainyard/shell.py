@@ -1,4 +1,4 @@
-"""Runs other programs; a failure becomes one readable error."""
+"""Runs other programs, and converts a failure to one readable error."""
 
 import os
 import shlex
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 
-LACKING = "install it and see that PATH has it"  # what to do where a program is not there; a checkout knows better
+LACKING = "install it and see that PATH has it"  # hint for a missing program; a checkout has a better one
 
 
 class CommandError(TrainyardError):
-    """A program ended with a non-zero code; `output` holds all that it printed."""
+    """A program ended with a non-zero code; `output` holds everything that it printed."""
 
     def __init__(self, what: str, *, output: str, returncode: int, hint: str = "") -> None:
         super().__init__(what, hint=hint)
@@ -80,7 +80,7 @@ def run(
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """For clean-up: Ctrl-C and termination requests are ignored by the body and the programs that it starts."""
+    """Protects clean-up: Ctrl-C and termination requests are ignored by the body and the programs that it starts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,7 +93,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _shown(words: list[str]) -> str:
-    """A command line short enough for one sentence: six words, none longer than a path, scripts left out."""
+    """A command line short enough for one sentence: six words, none longer than a path, without scripts."""
     short = ["…" if "\n" in word or len(word) > 100 else shlex.quote(word) for word in words[:6]]
     return " ".join(short) + (" …" if len(words) > 6 else "")
 

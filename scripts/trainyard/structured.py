@@ -1,6 +1,6 @@
-"""Plain data as JSON, or as YAML that every reader takes for the same.
+"""Plain data as JSON, or as YAML that every parser reads alike.
 
-Names that YAML 1.1 means as truth values are quoted, texts stay texts.
+Words that are booleans in YAML 1.1 are quoted, so that strings remain strings.
 """
 
 import json
@@ -13,7 +13,7 @@ AMBIGUOUS = re.compile(r"^(?:y|n|yes|no|on|off|true|false|null|~)$", re.IGNORECA
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what a reader of YAML 1.1 would not take for text; long texts are written as blocks."""
+    """Quotes strings that a YAML 1.1 parser would not read as strings; writes long strings as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -28,7 +28,7 @@ _Dumper.add_representer(str, _text)
 
 
 def text(value: Any, form: str) -> str:
-    """The value in the form json or yaml, its last line ended."""
+    """The value as json or yaml, with a final line ending."""
     if form == "json":
         return json.dumps(value, indent=2) + "\n"
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

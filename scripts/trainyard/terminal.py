@@ -1,31 +1,31 @@
-"""What a terminal takes and its reader wants, and files and logs must not get."""
+"""Terminal control characters: which are safe to show, and when to use them."""
 
 import os
 import re
 from typing import TextIO
 
-# What a terminal obeys: colours, which stay, and all that moves the cursor, sets titles, answers, or clears. A tab and
-# a line that is rewritten, as progress bars do, stay as well.
+# Control sequences that a terminal executes: colours, which are kept, and those that move the cursor, set titles,
+# answer, or clear. A tab and a carriage return, as in progress bars, are also kept.
 _OBEYED = re.compile(rb"\x1b\[[0-9;:]*m|[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 def redrawable(stream: TextIO) -> bool:
-    """Whether lines that were written can be rewritten."""
+    """Whether written lines can be overwritten."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether colours are shown: on a terminal that has them, unless NO_COLOR is set."""
+    """Whether to show colours: on a terminal that supports them, unless NO_COLOR is set."""
     return redrawable(stream) and not os.environ.get("NO_COLOR")
 
 
 def printable(text: str) -> str:
-    """One line of text out of somebody else's data: what moves a cursor, begins a line or writes backwards is `?`."""
+    """One line of untrusted text, with `?` for characters that move the cursor, begin a line or reverse text."""
     return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def harmless(line: bytes) -> bytes:
-    """A line of somebody else's program as it may be shown on a terminal: what is no text is written as text (`^[`)."""
+    """A line of another program's output that is safe for a terminal: control characters are written as text (`^[`)."""
 
     def shown(found: re.Match[bytes]) -> bytes:
         obeyed = found[0]

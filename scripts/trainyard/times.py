@@ -1,10 +1,10 @@
-"""Times as Kubernetes writes them, and durations as people say them."""
+"""Times as Kubernetes writes them, and readable durations."""
 
 from datetime import UTC, datetime
 
 
 def moment(text: str | None) -> float | None:
-    """An RFC 3339 time as Unix seconds; None for an empty or unreadable one."""
+    """An RFC 3339 time as Unix seconds; None if it is empty or invalid."""
     if not text:
         return None
     try:
@@ -15,7 +15,7 @@ def moment(text: str | None) -> float | None:
 
 
 def span(seconds: float | None) -> str:
-    """A duration as people say it: 8s, 3m20s, 2h05m, 4d06h."""
+    """A readable duration: 8s, 3m20s, 2h05m, 4d06h."""
     if seconds is None:
         return ""
     whole = int(seconds)
@@ -29,15 +29,15 @@ def span(seconds: float | None) -> str:
 
 
 def when(text: str | None) -> datetime | None:
-    """Kubernetes' time."""
+    """A time as Kubernetes writes it, as a datetime; None if it is empty."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
 
 
 def now() -> datetime:
-    """The present, as comparable with Kubernetes' times."""
+    """The current time, comparable with Kubernetes' times."""
     return datetime.now(UTC)
 
 
 def stamp(at: datetime | None) -> str:
-    """RFC 3339, as Kubernetes writes it; "" for none."""
+    """RFC 3339 text as Kubernetes writes it; "" for None."""
     return at.isoformat().replace("+00:00", "Z") if at else ""

@@ -1,4 +1,4 @@
-"""YAML or JSON text to plain data, with the line on which each part begins."""
+"""YAML or JSON text as plain data, with the line on which each part begins."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ import yaml
 from trainyard.errors import UsageError
 
 Path = tuple[str | int, ...]
-# As kubectl reads, which knows no dates: 2024-01-02 is a text.
+# As kubectl reads it, which has no dates: 2024-01-02 is a string.
 RESOLVERS = {
     first: [(tag, words) for tag, words in found if tag != "tag:yaml.org,2002:timestamp"]
     for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -19,13 +19,13 @@ Loader: type = type("Loader", (_parser,), {"yaml_implicit_resolvers": RESOLVERS}
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML document: its data and `lines`, the line (from 1) of every path in it."""
+    """One YAML document: its data, and `lines`, which maps every path to its line (from 1)."""
 
     data: Any
     lines: dict[Path, int]
 
     def line(self, *path: str | int) -> int:
-        """The line of `path`, or of the nearest part around it that is there."""
+        """Line of `path`, or of its nearest existing ancestor."""
         for length in range(len(path), -1, -1):
             if found := self.lines.get(path[:length]):
                 return found
@@ -33,10 +33,10 @@ class Document:
 
 
 def documents(text: str, file: str) -> list[Document]:
-    """Every document of `text` that isn't empty.
+    """All non-empty documents of `text`.
 
     Raises:
-        UsageError: the text is not YAML, or says the same key twice.
+        UsageError: the text is not YAML, or has a duplicate key.
     """
     found = []
     loader = Loader(text)
