@@ -1,4 +1,4 @@
-"""The model server: `python3 -m model_server` answers requests to one model of one folder.
+"""The model server: `python3 -m model_server` answers requests to one model in one folder.
 
-Others may import `contract`: what a model's card says. It needs nothing but Python's own modules.
+Other packages may import `contract`, the format of a model's card, which only needs the standard library.
 """

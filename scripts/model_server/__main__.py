@@ -10,11 +10,11 @@ from model_server.errors import ServerError
 
 
 def main() -> int:
-    """Serves until told to end: 0; 1 when the model can't be served."""
+    """Serves until terminated and returns 0; returns 1 if the model can't be served."""
     try:
         found = settings.read()
-        # Libraries read it when they are loaded, so before the rest is imported. What they offer instead holds for the
-        # calling thread alone, and the one that loads a model is not the one that computes.
+        # Libraries read this while they are imported, so it is set before. The libraries' own functions only affect the
+        # calling thread, and the thread that loads a model is not the one that computes.
         os.environ["OMP_NUM_THREADS"] = str(found.threads)
         from model_server import serve
 

@@ -1,4 +1,4 @@
-"""Port 8081, for kubelet and Prometheus: health, readiness with its reason, series. No key is asked for."""
+"""Port 8081, for kubelet and Prometheus: health, readiness with its reason, metrics. It requires no key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model_server.state import READY, State
 
 
 def build(state: State) -> Starlette:
-    """The application of the second port."""
+    """The application of the admin port."""
 
     async def healthz(request: Request) -> Response:
         dead = state.phase == READY and not state.ready

@@ -1,6 +1,6 @@
 """Port 8080: the Open Inference Protocol, plain predictions, and the page.
 
-Without a key, only health and page are served.
+Without a key, only health and the page are served.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SAFE = {
 
 
 def build(state: State) -> Starlette:
-    """The application of a server."""
+    """The application of the model's port."""
 
     def route(path: str, method: str, answer: Answer, *, open_to_all: bool = False) -> Route:
         return Route(path, partial(_guarded, state, answer, open_to_all), methods=[method])
@@ -60,33 +60,33 @@ def build(state: State) -> Starlette:
             route(f"{at}/infer", "POST", _infer),
         ]
     made = Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
-    # A redirection would lead to whatever host the client names.
+    # A redirection would use the host name that the client sends.
     made.router.redirect_slashes = False
     return made
 
 
 async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Request) -> Response:
-    """An answer, or what was wrong with the request; never a trace."""
+    """The answer, or a description of the error; never a traceback."""
     try:
         if state.keys and not open_to_all and not state.keys.allow(request.headers.get("authorization", "")):
             hint = "send a key of this model as `Authorization: Bearer KEY`"
             failed = _failure(ServerError("needs a key", where=request.url.path[:200], hint=hint), 401)
             failed.headers["www-authenticate"] = "Bearer"
-            failed.headers["connection"] = "close"  # what else comes of it is nothing to listen to
+            failed.headers["connection"] = "close"  # the rest of the request is not read
             return _closing(state, failed)
         return _closing(state, await answer(state, request))
     except ServerError as error:
         return _closing(state, _failure(error, error.status))
     except ClientDisconnect:
         return _failure(ServerError("is gone", where="client"), 499)
-    except Exception as error:  # what a model raises of values that it can't take
+    except Exception as error:  # errors of the model about values that it can't process
         print(f"{request.url.path}: {type(error).__name__}: {error}", flush=True)
         failed = ServerError(f"the model failed: {type(error).__name__}", hint="the server's log says more")
         return _closing(state, _failure(failed, 500))
 
 
 def _closing(state: State, response: Response) -> Response:
-    """While the server ends, clients are told to come back by a new connection, which leads elsewhere."""
+    """While the server ends, makes clients reconnect, which leads them to another server."""
     if state.phase == ENDING:
         response.headers["connection"] = "close"
     return response
@@ -193,7 +193,7 @@ async def _counted(state: State, request: Request, way: str, answer: Callable[[]
 
 
 def _named(state: State, request: Request) -> None:
-    """Raises NotFoundError unless the path names the model and version that are here."""
+    """Raises NotFoundError unless the path names this server's model and version."""
     name, version = request.path_params["name"], request.path_params.get("version")
     if name != state.card.name:
         raise NotFoundError(f"no model {name[:80]}", hint=f"this server has {state.card.name}")
@@ -203,12 +203,12 @@ def _named(state: State, request: Request) -> None:
 
 
 async def _body(state: State, request: Request) -> bytes:
-    """The whole body, which counts as held until its request is answered.
+    """The whole body, whose size counts as held until the request is answered.
 
     Raises:
-        TooLargeError: before more than the limit of one is held.
-        BusyError: before more than the limit of all is held.
-        LateError: it does not come.
+        TooLargeError: the body exceeds the limit of one request.
+        BusyError: the body would exceed the limit of all requests.
+        LateError: the body does not arrive in time.
     """
     most = int(state.settings.max_body_mb * 1_000_000)
     said = request.headers.get("content-length", "")

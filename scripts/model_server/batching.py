@@ -1,6 +1,6 @@
-"""Requests that wait share a batch: one thread computes, and meanwhile the next batch gathers.
+"""Batching of waiting requests: one thread computes while the next batch is collected.
 
-Without a wait (`wait_s` 0) a lone request starts at once, and batches grow by load alone.
+Without a waiting time (`wait_s` 0) a single request starts at once, and batches only grow under load.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class _Waiting:
 
     @property
     def kind(self) -> tuple[tuple[str, np.dtype, tuple[int, ...]], ...]:
-        """What may share a batch: the same inputs with rows of one shape."""
+        """Key of requests that may share a batch: the same inputs with rows of one shape."""
         return tuple((name, one.dtype, one.shape[1:]) for name, one in sorted(self.arrays.items()))
 
 
 class Batcher:
-    """Answers requests by a model that computes one batch at a time.
+    """Answers requests with a model that computes one batch at a time.
 
     Args:
-        run: the model; called in a thread of the batcher's own.
+        run: the model; called in the batcher's own thread.
         shares: whether requests may share a batch.
-        max_batch: most rows of a batch; a longer request is computed in parts.
-        wait_s: seconds that a batch waits for more rows.
-        max_queue: requests that may wait.
+        max_batch: maximum rows of a batch; a larger request is computed in parts.
+        wait_s: seconds that a batch waits for additional rows.
+        max_queue: maximum number of waiting requests.
         observe: called with the rows and seconds of each computation.
     """
 
@@ -66,11 +66,11 @@ class Batcher:
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
-        """Begins to answer. Needs a running loop."""
+        """Starts answering. Needs a running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Ends; callers that still wait get BusyError."""
+        """Stops answering; waiting callers get BusyError."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -80,7 +80,7 @@ class Batcher:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def infer(self, arrays: Arrays) -> Arrays:
-        """The model's outputs for one request. Raises BusyError when the queue is full, and what the model raises."""
+        """The model's outputs for one request. Raises BusyError if the queue is full, and any error of the model."""
         if len(self._queue) >= self._max_queue:
             raise BusyError(f"{len(self._queue)} requests wait already", hint="ask again in a second")
         rows = len(next(iter(arrays.values()))) if self._shares else 1
@@ -97,7 +97,7 @@ class Batcher:
                 continue
             results = await loop.run_in_executor(self._thread, self._compute, batch)
             for one, result in zip(batch, results, strict=True):
-                if one.answer.done():  # its client is gone
+                if one.answer.done():  # the client has disconnected
                     continue
                 if isinstance(result, BaseException):
                     one.answer.set_exception(result)
@@ -130,19 +130,19 @@ class Batcher:
         return batch
 
     def _compute(self, batch: list[_Waiting]) -> list[Arrays | BaseException]:
-        """In the thread: the outputs of each; where a shared batch fails, each alone, so that one fails none other."""
+        """In the model's thread: outputs of each request; if a shared batch fails, computes each request on its own."""
         try:
             if len(batch) == 1:
                 return [self._parts(batch[0])]
             joined = {name: np.concatenate([one.arrays[name] for one in batch]) for name in batch[0].arrays}
             rows = sum(one.rows for one in batch)
             outputs = self._timed(joined, rows)
-            if any(len(value) != rows for value in outputs.values()):  # nobody could tell whose rows these are
+            if any(len(value) != rows for value in outputs.values()):  # the rows can't be assigned to requests
                 return [result for one in batch for result in self._compute([one])]
             ends = np.cumsum([one.rows for one in batch])[:-1]
             split = {name: np.split(value, ends) for name, value in outputs.items()}
             return [{name: parts[at] for name, parts in split.items()} for at in range(len(batch))]
-        except Exception as error:  # whatever the framework raises goes to its caller
+        except Exception as error:  # any error of the framework goes to its caller
             if len(batch) == 1:
                 return [error]
             return [result for one in batch for result in self._compute([one])]

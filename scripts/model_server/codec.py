@@ -1,6 +1,6 @@
-"""Requests into arrays, each checked against the card, and arrays into answers.
+"""Decodes requests to arrays, each checked against the card, and encodes arrays to answers.
 
-Two forms: the Open Inference Protocol's tensors, with its extension for binary data, and plain `{"instances": [...]}`.
+Two formats: the Open Inference Protocol's tensors, with its binary data extension, and plain `{"instances": [...]}`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from model_server.errors import RequestError
 from model_server.tensors import array, from_bytes, short, to_bytes
 
 Arrays = dict[str, np.ndarray]
-_DIGITS = 12  # of a number of bytes
+_DIGITS = 12  # maximum digits of a byte count
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request's arrays by input, and the outputs that are wanted: name -> whether in binary form."""
+    """A request's arrays by input, and the requested outputs: name -> whether in binary form."""
 
     arrays: Arrays
     outputs: dict[str, bool] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Request:
 
 
 def document(body: bytes) -> dict[str, Any]:
-    """A body as JSON. Raises RequestError."""
+    """Parses a body as a JSON object. Raises RequestError."""
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -41,10 +41,10 @@ def document(body: bytes) -> dict[str, Any]:
 
 
 def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
-    """A request of the Open Inference Protocol.
+    """Decodes a request of the Open Inference Protocol.
 
     Args:
-        header_length: the header Inference-Header-Content-Length: bytes of JSON, behind which binary tensors lie.
+        header_length: the header Inference-Header-Content-Length: number of JSON bytes before the binary tensors.
     """
     head, tail = _parts(body, header_length)
     said = document(head)
@@ -78,7 +78,7 @@ def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
 
 
 def predict_request(card: Card, body: bytes) -> Request:
-    """A plain request: a list of rows, or of {input: row} where the model has several inputs."""
+    """Decodes a plain request: a list of rows, or of {input: row} if the model has several inputs."""
     rows = document(body).get("instances")
     if not isinstance(rows, list) or not rows:
         raise RequestError("are missing", where="instances", hint="send a list with a row for each prediction")
@@ -100,7 +100,7 @@ def predict_request(card: Card, body: bytes) -> Request:
 
 
 def infer_answer(card: Card, request: Request, outputs: Arrays) -> tuple[bytes, int]:
-    """The protocol's answer, and the bytes of JSON in front of binary tensors; 0 where there are none."""
+    """The protocol's answer, and the number of JSON bytes before binary tensors; 0 if there are none."""
     said: list[dict[str, Any]] = []
     tail: list[bytes] = []
     for tensor in card.outputs:
@@ -123,7 +123,7 @@ def infer_answer(card: Card, request: Request, outputs: Arrays) -> tuple[bytes, 
 
 
 def predict_answer(card: Card, outputs: Arrays) -> bytes:
-    """A prediction for each row: a value or list, or {output: value} where the model has several outputs."""
+    """A prediction for each row: a value or list, or {output: value} if the model has several outputs."""
     plain = {one.name: _plain(one, outputs[one.name]) for one in card.outputs}
     if len(plain) == 1:
         (predictions,) = plain.values()
@@ -134,7 +134,7 @@ def predict_answer(card: Card, outputs: Arrays) -> bytes:
 
 
 def metadata(card: Card) -> dict[str, Any]:
-    """What the protocol says of a model."""
+    """The protocol's metadata of a model."""
     platforms = {"onnx": "onnxruntime_onnx", "tensorflow": "tensorflow_savedmodel", "pytorch": "pytorch_libtorch"}
 
     def tensors(some: Sequence[Tensor]) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ def _shape(tensor: Tensor, said: Mapping[str, Any], where: str) -> tuple[int, ..
 
 
 def fits(wanted: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a shape is one of those that a card allows."""
+    """Whether the shape matches the card's."""
     return len(wanted) == len(shape) and all(a in (ANY, b) for a, b in zip(wanted, shape, strict=True))
 
 
@@ -219,7 +219,7 @@ def _outputs(card: Card, said: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _plain(tensor: Tensor, found: np.ndarray) -> Any:
-    """What orjson writes: arrays of numbers as they are, texts and halves as lists."""
+    """Data for orjson: arrays of numbers unchanged, strings and half-precision floats as lists."""
     if tensor.datatype in ("BYTES", "FP16"):
         return found.tolist()
     return np.ascontiguousarray(found, DATATYPES[tensor.datatype])

@@ -1,7 +1,7 @@
-"""A model's card, `model.json`: what it is, what goes in and out, and where it comes from.
+"""A model's card, `model.json`: the model's identity, inputs, outputs and origin.
 
-The card lies beside the model's file and is all that a server knows of it. Keys that are not listed here are let alone:
-a model's owner may note more.
+The card is next to the model's file, and a server needs nothing else. Keys that are not listed here are ignored:
+a model's owner may add others.
 
     {"name": "mnist", "version": "3f2a…", "framework": "onnx", "file": "model.onnx",
      "digest": "sha256:…",
@@ -25,7 +25,7 @@ from model_server.errors import CardError
 CARD = "model.json"
 FRAMEWORKS = ("pytorch", "tensorflow", "sklearn", "onnx")
 
-# The Open Inference Protocol's names of numbers -> numpy's.
+# The Open Inference Protocol's datatypes -> numpy's.
 DATATYPES = {
     "BOOL": "bool",
     "UINT8": "uint8",
@@ -39,9 +39,9 @@ DATATYPES = {
     "FP16": "float16",
     "FP32": "float32",
     "FP64": "float64",
-    "BYTES": "object",  # texts
+    "BYTES": "object",  # strings
 }
-ANY = -1  # a dimension of any length; the first one is the number of rows
+ANY = -1  # a dimension of any length; if first, it is the number of rows
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
 VERSION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -51,9 +51,9 @@ _BUILDER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.py:[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output: `shape` with ANY where any length does.
+    """An input or output; a dimension of any length is ANY in `shape`.
 
-    `method` gives this output of a scikit-learn model: predict, predict_proba, …
+    `method` is the method of a scikit-learn model that computes this output: predict, predict_proba, …
     """
 
     name: str
@@ -67,21 +67,21 @@ class Tensor:
         return bool(self.shape) and self.shape[0] == ANY
 
     def document(self) -> dict[str, Any]:
-        """As in the card and in the protocol's metadata."""
+        """The tensor as in the card and in the protocol's metadata."""
         said: dict[str, Any] = {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
         return said | ({"method": self.method} if self.method else {})
 
 
 @dataclass(frozen=True)
 class Card:
-    """What `model.json` says.
+    """Content of `model.json`.
 
     Attributes:
         file: the model's file, or folder (a SavedModel), below the card's own.
-        digest: `sha256:…` of it, as `digest_of` counts.
-        builder: of PyTorch's weights alone, `FILE.py:FUNCTION` that makes the module; its digest is in `files`.
-        files: other files that belong to it -> their digests.
-        data, code, run, metrics: where it comes from and how good it is; shown, never computed with.
+        digest: `sha256:…` of it, as computed by `digest_of`.
+        builder: for PyTorch weights, `FILE.py:FUNCTION` that creates the module; its digest is in `files`.
+        files: digests of additional files, by name.
+        data, code, run, metrics: origin and quality of the model, for display only.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Card:
         return all(one.rows for one in (*self.inputs, *self.outputs))
 
     def document(self) -> dict[str, Any]:
-        """As `model.json` has it; what is not known is left out."""
+        """The card as in `model.json`; unknown values are omitted."""
         said: dict[str, Any] = {
             "name": self.name,
             "version": self.version,
@@ -126,7 +126,7 @@ class Card:
 
 
 def read(folder: Path) -> Card:
-    """The card of a model's folder. Raises CardError."""
+    """Reads the card of a model's folder. Raises CardError."""
     file = folder / CARD
     try:
         document = json.loads(file.read_text())
@@ -139,7 +139,7 @@ def read(folder: Path) -> Card:
 
 
 def parse(document: Any, where: str = CARD) -> Card:
-    """The card that a document says. Raises CardError that names the field and what to write there."""
+    """Parses a card. Raises CardError, which names the field and its correct content."""
     if not isinstance(document, Mapping):
         raise CardError("is not an object", where=where, hint=f"write name, version, framework, … as {CARD}")
     said = _Fields(document, where)
@@ -184,7 +184,7 @@ def digest_of(path: Path) -> str:
 
 
 def check(folder: Path, card: Card) -> None:
-    """Raises CardError unless every file of the card is there and matches it."""
+    """Raises CardError unless every file of the card exists and has the card's digest."""
     for name, wanted in {card.file: card.digest, **card.files}.items():
         path = folder / name
         if not path.exists():
@@ -197,7 +197,7 @@ def check(folder: Path, card: Card) -> None:
 
 
 class _Fields:
-    """The fields of a document, each asked for by what it must be."""
+    """Access to the fields of a document, by expected type."""
 
     def __init__(self, document: Mapping[str, Any], where: str) -> None:
         self.document, self.where = document, where

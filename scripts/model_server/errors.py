@@ -1,18 +1,18 @@
-"""What goes wrong, where, and what to do about it: for the person who starts the server, and for its clients."""
+"""Errors with what went wrong, where, and how to fix it: for the person who starts the server, and for its clients."""
 
 from __future__ import annotations
 
 
 class ServerError(Exception):
-    """An error that its reader can act on.
+    """An error that the user can fix.
 
     Args:
         what: what went wrong, as one sentence without a full stop.
-        where: the file, setting or field concerned.
-        hint: what to do about it, also without a full stop.
+        where: the affected file, setting or field.
+        hint: how to fix it, also without a full stop.
     """
 
-    status = 500  # of HTTP, where a request ends with it
+    status = 500  # HTTP status of a request that fails with this error
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.what, self.where, self.hint = what.rstrip("."), where, hint.rstrip(".")
@@ -24,34 +24,34 @@ class ServerError(Exception):
 
 
 class CardError(ServerError):
-    """A model's card or files that can't be served."""
+    """The model's card or files can't be served."""
 
 
 class RequestError(ServerError):
-    """A request that is not what the model takes."""
+    """The request does not match the model's inputs."""
 
     status = 400
 
 
 class NotFoundError(ServerError):
-    """A path, model or version that is not here."""
+    """The path, model or version does not exist."""
 
     status = 404
 
 
 class LateError(ServerError):
-    """A request whose body does not come."""
+    """The request's body did not arrive in time."""
 
     status = 408
 
 
 class TooLargeError(ServerError):
-    """More bytes or rows than one request may have."""
+    """The request exceeds the limit of bytes or rows."""
 
     status = 413
 
 
 class BusyError(ServerError):
-    """Nothing is wrong with the request; later it is answered."""
+    """The server is temporarily too busy for a correct request."""
 
     status = 503

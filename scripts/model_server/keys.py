@@ -1,4 +1,4 @@
-"""Who may ask: a list of SHA-256 digests of keys, read again when its file changes."""
+"""API keys: the SHA-256 digests of valid keys, reloaded when the file changes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOOK_S = 5.0
 
 
 class Keys:
-    """The keys of a file. A file that can't be read lets nobody in.
+    """The valid keys in a file. While the file can't be read, all keys are refused.
 
     Raises:
-        ServerError: the file can't be read as the server starts, or holds no list of digests.
+        ServerError: at the server's start, the file can't be read, or is not a list of digests.
     """
 
     def __init__(self, file: Path) -> None:
@@ -27,13 +27,13 @@ class Keys:
         self._digests = read(file)
 
     def allow(self, authorization: str) -> bool:
-        """Whether a request with this header may be answered."""
+        """Whether the Authorization header contains a valid key."""
         self._look()
         scheme, _, key = authorization.partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             return False
         found = hashlib.sha256(key.strip().encode()).hexdigest()
-        return sum(hmac.compare_digest(found, one) for one in self._digests) > 0  # all: no time tells which
+        return sum(hmac.compare_digest(found, one) for one in self._digests) > 0  # all: constant time
 
     def _look(self) -> None:
         if time.monotonic() - self._looked < _LOOK_S:
@@ -48,7 +48,7 @@ class Keys:
 
 
 def read(file: Path) -> list[str]:
-    """The digests of a file. Raises ServerError."""
+    """Reads the digests of a file. Raises ServerError."""
     hint = "write a JSON list of SHA-256 digests of keys, each 64 hexadecimal digits"
     try:
         said = json.loads(file.read_text())

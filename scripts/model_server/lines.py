@@ -1,4 +1,4 @@
-"""Connections: one that does not ask within its time is closed, so that an address alone holds nobody."""
+"""Closes connections without a timely request, so that an idle client can't occupy the server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 def patient(seconds: float) -> type[Any]:
-    """uvicorn's protocol, which by itself waits forever for the head of a request: it waits so long.
+    """uvicorn's protocol with a time limit for the head of a request; uvicorn itself has none.
 
-    Time counts from the connection, or from what comes after an answer; a request that has begun is the application's.
+    Time counts from the connection, or from the first data after an answer; the application limits a begun request.
     """
 
     class Patient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]

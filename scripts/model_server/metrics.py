@@ -1,4 +1,4 @@
-"""What Prometheus is told of a server: requests, their seconds, batches, and whether it is ready."""
+"""Prometheus metrics of a server: requests, their seconds, batches, and readiness."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """The series of one server; all are labelled with its model and version."""
+    """Metrics of one server, all labelled with its model and version."""
 
     def __init__(self, card: Card) -> None:
-        disable_created_metrics()  # when a series began is asked of nobody, and is as many again
+        disable_created_metrics()  # creation times are not used, and would double the number of series
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
@@ -60,20 +60,20 @@ class Metrics:
         self._ways: dict[tuple[str, int], Counter] = {}
         self._times = {way: self._seconds.labels(**of, way=way) for way in ("infer", "predict")}
         for way in self._times:
-            self._count(way, 200)  # there from the start, so that a rate begins at 0
+            self._count(way, 200)  # exists from the start, so that a rate begins at 0
 
     def request(self, way: str, code: int, seconds: float) -> None:
-        """A request was answered."""
+        """Counts an answered request."""
         self._count(way, code).inc()
         self._times[way].observe(seconds)
 
     def batch(self, rows: int, seconds: float) -> None:
-        """A batch was computed; called by the model's thread."""
+        """Records a computed batch; called by the model's thread."""
         self._batch_rows.observe(rows)
         self._batch_seconds.observe(seconds)
 
     def page(self) -> bytes:
-        """All series as Prometheus reads them."""
+        """All metrics in Prometheus' format."""
         return generate_latest(self.registry)
 
     def _gauge(self, name: str, text: str) -> Gauge:

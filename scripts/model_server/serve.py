@@ -1,7 +1,7 @@
-"""Runs the server: ports first, then the model, ready once it has answered; told to end, it is first no longer ready.
+"""Runs the server: opens the ports, loads the model, and becomes ready once the model has answered.
 
-After SIGTERM requests are still taken for `drain_s`, until clients have noticed. Then the ports close, and
-what was begun is answered within `grace_s`.
+After SIGTERM the server is no longer ready, but accepts requests for `drain_s`, until clients have noticed. Then it
+closes the ports, and answers pending requests within `grace_s`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from model_server.settings import Settings
 from model_server.state import ENDING, READY, State
 from model_server.warm import warm
 
-_KEEP_ALIVE_S = 75  # longer than the 60 s of most proxies, which else send into a connection that just closes
+_KEEP_ALIVE_S = 75  # longer than the 60 s of most proxies, which might else send a request while the connection closes
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to `serve`."""
+    """A server that leaves signals to `_serve`."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -38,7 +38,7 @@ class _Server(uvicorn.Server):
 
 
 def run(settings: Settings) -> None:
-    """Serves until SIGTERM or SIGINT. Raises ServerError when the model can't be served."""
+    """Serves until SIGTERM or SIGINT. Raises ServerError if the model can't be served."""
     card = contract.read(settings.model_dir)
     _expected(settings, card)
     keys = Keys(settings.keys_file) if settings.keys_file else None
@@ -105,7 +105,7 @@ async def _load(state: State) -> None:
 
 
 def _aside(work: Callable[[], Runner]) -> asyncio.Future[Runner]:
-    """Works in a thread that nobody waits for: a server that is told to end while it loads, ends."""
+    """Runs `work` in a daemon thread, so that a server that is terminated while loading ends at once."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Runner] = loop.create_future()
 

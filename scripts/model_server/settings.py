@@ -1,4 +1,4 @@
-"""What the environment says to the server."""
+"""Settings of the server from the environment."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _QUOTA, _PERIOD = (Path(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") for name in ("q
 
 @dataclass(frozen=True)
 class Settings:
-    """The server's settings, each of an environment variable of its name.
+    """The server's settings; each is read from the environment variable with its name.
 
     Attributes:
         model_dir: folder with the model and its card.
-        model_name, model_version: what the card has to say, where they are set.
-        keys_file: JSON list of SHA-256 digests of keys; None where no key is needed.
-        max_batch: most rows that the model gets at once.
-        batch_wait_ms: how long a batch waits for more rows; at 0 it takes what waits while the model computes.
-        max_queue: requests that may wait; further ones are sent away with 503.
-        max_body_mb: most of one request.
-        max_held_mb: most of all requests that are not answered yet; further ones are sent away with 503. By default 64,
-            or four of the largest.
-        head_s: seconds that a connection has to begin a request; body_s: seconds that the rest of it has to come.
-        threads: threads of the model's library; by default the CPUs that the container may use.
-        drain_s: seconds in which a server that was told to end still takes requests, no longer ready.
-        grace_s: seconds that requests have to end afterwards.
+        model_name, model_version: expected values in the card, if set.
+        keys_file: JSON list of SHA-256 digests of keys; None if no key is required.
+        max_batch: maximum rows of one call of the model.
+        batch_wait_ms: how long a batch waits for more rows; 0: only collects requests while the model computes.
+        max_queue: maximum waiting requests; others are rejected with 503.
+        max_body_mb: maximum size of one request.
+        max_held_mb: maximum size of all unanswered requests; others are rejected with 503. Default: 64,
+            or four of the largest requests.
+        head_s: time limit for beginning a request on a connection; body_s: time limit for its body.
+        threads: threads of the model's library; default: the CPUs that the container may use.
+        drain_s: seconds for which a server that ends still accepts requests, while no longer ready.
+        grace_s: time limit for pending requests afterwards.
     """
 
     model_dir: Path
@@ -54,7 +54,7 @@ class Settings:
 
 
 def read(env: Mapping[str, str] | None = None) -> Settings:
-    """The settings of an environment. Raises ServerError that names the variable."""
+    """Reads the settings. Raises ServerError, which names the variable."""
     env = os.environ if env is None else env
     keys = env.get("KEYS_FILE", "")
     body_mb = _number(env, "MAX_BODY_MB", 16, least=0.001)
@@ -80,7 +80,7 @@ def read(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def cpus() -> int:
-    """CPUs that this container may use at once, at least 1: its limit rounded up, or those of the machine."""
+    """CPUs that this container may use at once, at least 1: its limit rounded up, else the machine's number."""
     allowed = len(os.sched_getaffinity(0))
     try:
         quota, period = _CPU_MAX.read_text().split()

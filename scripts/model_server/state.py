@@ -1,4 +1,4 @@
-"""What the server is doing: loading, ready, or ending."""
+"""Phases of the server: loading, ready, or ending."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOADING, READY, ENDING = "loads its model", "ready", "ends"
 
 @dataclass
 class State:
-    """What both ports answer from."""
+    """State that both ports share."""
 
     settings: Settings
     card: Card
@@ -23,14 +23,14 @@ class State:
     keys: Keys | None = None
     batcher: Batcher | None = None
     phase: str = field(default=LOADING)
-    held: int = 0  # bytes of bodies whose requests are not answered yet
+    held: int = 0  # bytes of the bodies of unanswered requests
 
     @property
     def ready(self) -> bool:
-        """Whether new requests should come here."""
+        """Whether the server should get new requests."""
         return self.phase == READY and self.batcher is not None and self.batcher.alive
 
     def enter(self, phase: str) -> None:
-        """Goes on to a phase."""
+        """Enters a phase."""
         self.phase = phase
         self.metrics.ready.set(self.ready)

@@ -1,4 +1,4 @@
-"""Data of a request as an array of exactly the datatype that the card says, and back as bytes."""
+"""Converts data of a request to an array of the card's datatype, and back to bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from model_server.contract import DATATYPES, Tensor
 from model_server.errors import RequestError
 
-# What numpy finds in lists of JSON values -> what datatypes it may become.
+# numpy's type of lists of JSON values -> allowed datatypes
 _KINDS = {
     "b": "truth values",
     "i": "whole numbers",
@@ -22,16 +22,16 @@ _KINDS = {
     "O": "mixed values",
 }
 _SHOWN = 40
-_REPR = reprlib.Repr()  # neither long nor deep, whatever was sent
+_REPR = reprlib.Repr()  # limits length and depth of any value
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 2 * _SHOWN
 _REPR.maxlist = 12
 
 
 def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
-    """Lists of JSON values, nested or flat, as an array of this shape; None: of the shape that they have.
+    """Converts nested or flat lists of JSON values to an array of this shape; None: their own shape.
 
     Raises:
-        RequestError: other values than the datatype's, too large ones, or not as many as the shape says.
+        RequestError: values have another datatype or are too large, or their number does not match the shape.
     """
     if not isinstance(data, list):
         raise RequestError(f"is {short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
@@ -46,7 +46,7 @@ def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) 
 
 
 def from_bytes(tensor: Tensor, blob: memoryview, shape: tuple[int, ...], where: str) -> np.ndarray:
-    """Raw data, little-endian and row by row; texts each behind its length of four bytes. Raises RequestError."""
+    """Decodes raw data, little-endian and row-major; each string follows its four-byte length. Raises RequestError."""
     count = math.prod(shape)
     if tensor.datatype == "BYTES":
         return _split_texts(blob, count, where).reshape(shape)
@@ -60,7 +60,7 @@ def from_bytes(tensor: Tensor, blob: memoryview, shape: tuple[int, ...], where: 
 
 
 def to_bytes(tensor: Tensor, found: np.ndarray) -> bytes:
-    """The form that `from_bytes` reads."""
+    """Encodes data in the format that `from_bytes` reads."""
     if tensor.datatype != "BYTES":
         return np.ascontiguousarray(found).astype(np.dtype(DATATYPES[tensor.datatype]).newbyteorder("<")).tobytes()
     blobs = [str(one).encode() for one in found.ravel()]
@@ -118,6 +118,6 @@ def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
 
 
 def short(value: Any) -> str:
-    """What was sent as an error shows it."""
+    """A short representation of a value for errors."""
     text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

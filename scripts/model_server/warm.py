@@ -1,4 +1,4 @@
-"""A model is ready when it has answered: it is asked for one row and for a full batch, and held against its card."""
+"""Warms a model up with one row and with a full batch, and compares its answers with the card."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from model_server.loaders import Runner
 
 
 def warm(runner: Runner, card: Card, max_batch: int) -> None:
-    """Asks the model twice, so that what it does at first only is done.
+    """Calls the model twice, to complete what it only does on the first call.
 
     Raises:
-        CardError: it fails, or gives another name, datatype or shape than the card says.
+        CardError: it fails, or the answer has another name, datatype or shape than the card.
     """
     for rows in dict.fromkeys((1, max_batch if card.batches else 1)):
         given = {one.name: _zeros(one, rows) for one in card.inputs}
@@ -22,7 +22,7 @@ def warm(runner: Runner, card: Card, max_batch: int) -> None:
             outputs = runner.run(given)
         except CardError:
             raise
-        except Exception as error:  # each framework has its own
+        except Exception as error:  # each framework has its own errors
             shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in given.items())
             what = f"fails with zeros for {shapes}: {type(error).__name__}: {str(error)[:300]}"
             raise CardError(what, where="inputs", hint="write the model's datatypes and shapes") from error
@@ -31,7 +31,7 @@ def warm(runner: Runner, card: Card, max_batch: int) -> None:
 
 
 def datatype_of(found: np.ndarray) -> str:
-    """The protocol's name of an array's datatype; empty where it has none."""
+    """The protocol's name of an array's datatype; "" if it has none."""
     if found.dtype.kind in "OU":
         return "BYTES"
     return next((name for name, kind in DATATYPES.items() if found.dtype == kind and name != "BYTES"), "")

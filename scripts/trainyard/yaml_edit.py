@@ -1,4 +1,4 @@
-"""Puts fields into a YAML or JSON text and leaves every other character as it is: comments, order, indentation."""
+"""Inserts fields into a YAML or JSON text and keeps every other character: comments, order, indentation."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ FORM = "write out what aliases (*name) stand for, or put the fields in by hand"
 
 @dataclass(frozen=True)
 class _Edit:
-    """`text` in place of what stands from `begin` to `end`; of edits at one place the deepest comes first."""
+    """Replacement of the text from `begin` to `end` by `text`; of edits at the same place the deepest comes first."""
 
     begin: int
     end: int
@@ -27,9 +27,9 @@ class _Edit:
 
 
 class _Loader(Composer, SafeConstructor, Resolver):
-    """Knows where the last character of each node is: a block's own mark is where the next thing begins.
+    """Loader that records the last character of each node: a block's own end mark is where the next node begins.
 
-    Its events are those of the parser that everything else is read with, so that both take the same texts.
+    Its events come from the parser of `yaml_lines`, so that both accept the same texts.
     """
 
     yaml_implicit_resolvers = yaml_lines.RESOLVERS
@@ -41,11 +41,11 @@ class _Loader(Composer, SafeConstructor, Resolver):
         parser = yaml_lines.Loader(text)
         self.check_event, self.peek_event, self.get_event = parser.check_event, parser.peek_event, parser.get_event
         self.text = text
-        self.ends: dict[int, int] = {}  # by the node's identity
-        self.tails: dict[int, int] = {}  # of what is in braces or brackets: where its last part ends
-        self.columns: dict[int, int] = {}  # of mappings: where keys begin, before others are merged in
+        self.ends: dict[int, int] = {}  # by the node's id()
+        self.tails: dict[int, int] = {}  # of flow collections: end of their last item
+        self.columns: dict[int, int] = {}  # of mappings: column of their keys, before others are merged in
         self._last = 0
-        self._kept: list[yaml.Node] = []  # so that no other node gets the identity of one
+        self._kept: list[yaml.Node] = []  # keeps nodes alive, so that their id() is not reused
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -54,7 +54,7 @@ class _Loader(Composer, SafeConstructor, Resolver):
             self._last = end
             return node
         node = super().compose_node(parent, index)
-        assert node is not None  # only the end of the text has none
+        assert node is not None  # None only at the end of the text
         if isinstance(node, yaml.ScalarNode):
             self._last = node.end_mark.index
             if node.style in ("|", ">") and "+" not in self.text[node.start_mark.index :].split("\n", 1)[0]:
@@ -80,7 +80,7 @@ class _Editor:
     seen: dict[int, str] = field(default_factory=dict)
 
     def change(self, node: yaml.Node, old: Any, new: Any, depth: int, indent: int) -> None:
-        """Makes the text of `node`, which says `old`, say `new`; `indent` is that of the mapping or list around it."""
+        """Changes the text of `node` from `old` to `new`; `indent` is that of the enclosing mapping or list."""
         wanted = repr(new)
         if id(node) in self.seen:
             if self.seen[id(node)] != wanted:
@@ -113,7 +113,7 @@ class _Editor:
             self._insert(node, new[len(old) :], depth, node.start_mark.column)
 
     def _found(self, node: yaml.MappingNode, key: Any) -> yaml.Node:
-        """The value of a key. What a merge brings in stands before the mapping's own by now, which override it."""
+        """The value of a key. Merged keys come before the mapping's own, which override them."""
         for name, value in reversed(node.value):
             if self.loader.construct_object(name, deep=True) == key:
                 return value
@@ -139,7 +139,7 @@ class _Editor:
         if isinstance(new, (dict, list)) and new and not self._in_flow(begin):
             text = self.eol + _block(new, indent + 2, self.eol).rstrip("\r\n")
         else:
-            # A text in quotes stays in quotes: JSON has no other.
+            # A quoted string stays quoted: JSON has no other.
             quoted = isinstance(new, str) and isinstance(node, yaml.ScalarNode) and node.style == '"'
             text = _flow(new, quoted or self.loader.text.lstrip()[:1] in ("{", "["))
         if begin and not self.loader.text[begin - 1].isspace() and not text[0].isspace():
@@ -160,9 +160,9 @@ class _Editor:
 
 
 def _after_comments(text: str, at: int, column: int) -> int:
-    """Behind the comment lines at `at` that belong to a block in that column: what comes next is less indented."""
+    """The position after the comment lines at `at` that belong to a block in that column, before less indented text."""
     end, begin = at, at
-    pending: list[tuple[int, int]] = []  # comments: where they end, their indentation
+    pending: list[tuple[int, int]] = []  # comments: end, indentation
     below = 0
     for line in text[at:].splitlines(keepends=True):
         indent = len(line) - len(line.lstrip(" "))
@@ -179,11 +179,11 @@ def _after_comments(text: str, at: int, column: int) -> int:
 
 
 def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
-    """The text of documents that say `wanted`, one for each that isn't empty; what they say already stays as it is.
+    """The text changed so that its non-empty documents have the values `wanted`; equal parts are unchanged.
 
     Raises:
         UsageError: the text is not YAML.
-        TrainyardError: it is written in a way into which a field can't be put.
+        TrainyardError: fields can't be inserted into a text of this form.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     loader = _Loader(text.removeprefix("\ufeff"))
@@ -206,7 +206,7 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
 
 
 def _comparable(value: Any) -> Any:
-    """The value with a text in place of .nan, which equals nothing, itself included."""
+    """The value with a string in place of .nan, which isn't equal to itself."""
     if isinstance(value, dict):
         return {key: _comparable(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -227,7 +227,7 @@ def _block(value: dict[str, Any] | list[Any], column: int, eol: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes items of lists two columns in, and nothing by reference."""
+    """Indents the items of lists by two columns, and writes no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

@@ -1,4 +1,4 @@
-"""Models of each framework behind one call; a module is imported when its framework is served."""
+"""Loading of models of each framework with one function; a framework's module is only imported if it is served."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Arrays = Mapping[str, np.ndarray]
 
 CPU = "CPU"
 
-# framework -> module here, and the image that brings what it imports
+# framework -> module here, and the image with its dependencies
 MODULES = {
     "pytorch": ("of_torch", "server-torch"),
     "tensorflow": ("of_tensorflow", "server-tensorflow"),
@@ -26,22 +26,22 @@ MODULES = {
 
 
 class Runner(Protocol):
-    """A loaded model, called by one thread at a time; `device` is where it computes: CPU, or a GPU's name."""
+    """A loaded model, called by one thread at a time; `device` is the CPU, or the name of a GPU."""
 
     device: str
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by the card's names."""
+        """Computes the outputs, by the card's names."""
 
 
 def load(folder: Path, card: Card, threads: int) -> Runner:
-    """The model of a folder whose files were checked.
+    """Loads the model of a folder whose files were checked.
 
     Args:
-        threads: what the framework may compute with at once.
+        threads: number of threads for the framework.
 
     Raises:
-        CardError: the file is none of this framework, or has other inputs and outputs than the card.
+        CardError: the file is not of this framework, or its inputs or outputs differ from the card's.
     """
     name, image = MODULES[card.framework]
     try:
@@ -53,14 +53,14 @@ def load(folder: Path, card: Card, threads: int) -> Runner:
         runner: Runner = module.load(folder / card.file, card, threads)
     except CardError:
         raise
-    except Exception as error:  # what frameworks raise of a file that isn't theirs has no common class
+    except Exception as error:  # frameworks' errors about invalid files have no common class
         what = f"can't be loaded by {card.framework}: {type(error).__name__}: {_first_line(error)}"
         raise CardError(what, where=str(folder / card.file), hint="save the model as docs/serving.md says") from error
     return runner
 
 
 def mismatch(card: Card, what: str, found: object) -> CardError:
-    """The card says other inputs or outputs than the model has."""
+    """The error for inputs or outputs that differ from the card's."""
     wanted = ", ".join(one.name for one in getattr(card, what))
     return CardError(f"has the {what} {found}, and the card {wanted}", where=card.file, hint=f"write its {what}")
 

@@ -1,4 +1,4 @@
-"""What PyTorch's and Keras' models return, one tensor, several, or some by name, as the card's outputs."""
+"""Maps return values of PyTorch and Keras models, one tensor, several, or a mapping, to the card's outputs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from model_server.errors import CardError
 
 
 def outputs(card: Card, value: Any, plain: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs by name: those of a mapping by its keys, several in the card's order.
+    """The outputs by name: a mapping's by its keys, several tensors in the card's order.
 
     Args:
-        plain: makes a numpy array of the framework's tensor.
+        plain: converts the framework's tensor to a numpy array.
 
     Raises:
-        CardError: the model returns fewer or others.
+        CardError: the model returns fewer or other outputs.
     """
     names = [one.name for one in card.outputs]
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""ONNX models, by ONNX Runtime: on a GPU where the runtime has one, else on CPUs."""
+"""ONNX models with ONNX Runtime: on a GPU if the runtime has one, else on CPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WANTED = ("CUDAExecutionProvider", "CPUExecutionProvider")
 
 
 class OnnxRunner:
-    """A session, asked for the card's outputs by name."""
+    """A session that computes the card's outputs by name."""
 
     device = CPU
 
@@ -23,7 +23,7 @@ class OnnxRunner:
         self.session, self.outputs = session, outputs
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by name. Raises CardError where one is not a tensor."""
+        """Computes the outputs by name. Raises CardError if one is not a tensor."""
         found = dict(zip(self.outputs, self.session.run(self.outputs, dict(arrays)), strict=True))
         for name, value in found.items():
             if not isinstance(value, np.ndarray):
@@ -33,7 +33,7 @@ class OnnxRunner:
 
 
 def load(path: Path, card: Card, threads: int) -> OnnxRunner:
-    """A session of the file. Raises CardError when its names aren't the card's."""
+    """Loads a session. Raises CardError if its names differ from the card's."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3

@@ -1,6 +1,6 @@
-"""scikit-learn's models, as joblib or pickle saved them.
+"""scikit-learn models saved by joblib or pickle.
 
-Loading one runs code of the file, whose digest was checked before.
+Loading a file runs code in it, so its digest is checked before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PREDICT = "predict"
 
 
 class SklearnRunner:
-    """A model, asked by a method for each output."""
+    """A model with a method for each output."""
 
     device = CPU
 
@@ -31,13 +31,13 @@ class SklearnRunner:
         self.model, self.source, self.methods = model, source, methods
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by name."""
+        """Computes the outputs by name."""
         rows = arrays[self.source]
         return {name: np.asarray(getattr(self.model, method)(rows)) for name, method in self.methods.items()}
 
 
 def load(path: Path, card: Card, threads: int) -> SklearnRunner:
-    """The model of the file. Raises CardError when it lacks a method that an output asks for."""
+    """Loads the model. Raises CardError if it lacks the method of an output."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = joblib.load(path)

@@ -1,4 +1,4 @@
-"""TensorFlow's models: Keras' files (.keras, .h5), and a SavedModel's folder with its signature serving_default."""
+"""TensorFlow models: Keras files (.keras, .h5), and SavedModel folders with the signature serving_default."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SIGNATURE = "serving_default"
 
 
 class TensorflowRunner:
-    """A traced function of the card's inputs, in their order."""
+    """A traced function of the card's inputs, in order."""
 
     def __init__(self, call: Callable[..., Any], card: Card) -> None:
         self.call, self.card = call, card
         self.device = next(map(_name, tf.config.list_physical_devices("GPU")), CPU)
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by name."""
+        """Computes the outputs by name."""
         found = self.call(*(tf.constant(arrays[one.name]) for one in self.card.inputs))
         return named.outputs(self.card, found, _plain)
 
 
 def load(path: Path, card: Card, threads: int) -> TensorflowRunner:
-    """The model of a file or folder. Raises CardError when a SavedModel has other names than the card."""
+    """Loads a file or folder. Raises CardError if a SavedModel's names differ from the card's."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     shapes = [

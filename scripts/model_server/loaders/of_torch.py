@@ -1,4 +1,4 @@
-"""PyTorch's models: TorchScript, or weights and the function that makes their module; on a GPU where there is one."""
+"""PyTorch models: TorchScript, or weights and a function that creates their module; on a GPU if there is one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from model_server.contract import Card
 from model_server.errors import CardError
 from model_server.loaders import CPU, Arrays, named
 
-_WEIGHTS = ("state_dict", "model_state_dict", "model")  # where training notes them beside other things
+_WEIGHTS = ("state_dict", "model_state_dict", "model")  # keys of the weights in a training checkpoint
 
 
 class TorchRunner:
-    """A module in its evaluating state."""
+    """A module in evaluation mode."""
 
     def __init__(self, module: Any, card: Card, device: torch.device) -> None:
         self.module, self.card, self.place = module, card, device
         self.device = torch.cuda.get_device_name(device) if device.type == "cuda" else CPU
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """The outputs by name; inputs are given in the card's order."""
+        """Computes the outputs by name; inputs are passed in the card's order."""
         given = [self._tensor(arrays[one.name]) for one in self.card.inputs]
         with torch.inference_mode():
             found = self.module(*given)
@@ -37,7 +37,7 @@ class TorchRunner:
 
 
 def load(path: Path, card: Card, threads: int) -> TorchRunner:
-    """The module of the file. Raises CardError when weights don't fit what the builder makes."""
+    """Loads the module. Raises CardError if the weights don't match the builder's module."""
     torch.set_num_threads(threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not card.builder:
@@ -60,7 +60,7 @@ def load(path: Path, card: Card, threads: int) -> TorchRunner:
 
 
 def _builder(folder: Path, said: str) -> Callable[[], Any]:
-    """The function of the model's own file, whose digest was checked."""
+    """The builder function in the model's own file, whose digest was checked."""
     file, _, name = said.partition(":")
     spec = importlib.util.spec_from_file_location(f"model_{Path(file).stem}", folder / file)
     assert spec and spec.loader
