@@ -52,6 +52,6 @@ class TooLargeError(ServerError):
 
 
 class BusyError(ServerError):
-    """The server is temporarily too busy for a correct request."""
+    """The server is too busy; the request is valid and can be retried."""
 
     status = 503

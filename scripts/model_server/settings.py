@@ -30,7 +30,7 @@ class Settings:
             or four of the largest requests.
         head_s: time limit for beginning a request on a connection; body_s: time limit for its body.
         threads: threads of the model's library; default: the CPUs that the container may use.
-        drain_s: seconds for which a server that ends still accepts requests, while no longer ready.
+        drain_s: seconds for which a terminating server still accepts requests, though no longer ready.
         grace_s: time limit for pending requests afterwards.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the registry of components: the data of the chart, the laboratory and the docs about each part of the release.
+"""Reads the registry of components: data on each part of the release for the chart, the laboratory and the docs.
 
 Packaging, CRDs, permissions of members, network, uninstallation, diagnosis, verdicts on upgrades, tests of
 permissions and placement, and docs/components.md use it; the chart gets it as data (`files/components.json`, written
@@ -59,7 +59,7 @@ class Component:
         viewers: RBAC rules on its kinds for everyone in a team, in the team's namespace.
         members: additional RBAC rules for those who may run jobs.
         network: what teams' pods can reach: `policy` (name of the network policy), `name` of its pods, `port`.
-        placement: its workloads that do not run on CPU nodes only, with `gpu` or `every`.
+        placement: its workloads that run on other nodes than CPU nodes, with `gpu` or `every`.
         stationary: its Deployments that no autoscaler may evict, as they serve data that jobs are using.
         permissions: far-reaching permissions: `role`, `grants`, `reason`; a grant on {resource} is one on each kind of
             job that the component brings, or on all kinds.

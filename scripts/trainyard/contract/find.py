@@ -27,7 +27,7 @@ Raw = dict[str, Any]
 def find(file: str | Path | None = None, kube: Kube | None = None) -> Contract:
     """The contract to use: from `file`, else $TRAINYARD_CONTRACT, else the cluster, else the chart's defaults.
 
-    If the cluster can't be queried, the defaults are used: `source` of the result tells which it was.
+    If the cluster can't be queried, the defaults are used; the result's `source` tells which contract it is.
     """
     named = file or os.environ.get(VARIABLE)
     if named:

@@ -38,7 +38,7 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
     """The settings of the MPIJob that the command describes, and a sentence about them; "" if it describes none.
 
     Args:
-        folder: where a host file is searched.
+        folder: folder that contains the host file.
 
     Raises:
         UsageError: the command can't be translated: unequal hosts, an option with another meaning here, or settings

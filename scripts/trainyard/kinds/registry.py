@@ -188,7 +188,7 @@ def of_framework(framework: str) -> Kind:
 
 
 def of_object(obj: Mapping[str, Any]) -> Kind | None:
-    """The entry of an object's kind, regardless of its version; None if the object is no training job."""
+    """The entry of an object's kind, regardless of its version; None if the object isn't a training job."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     return next((kind for kind in KINDS if (kind.group, kind.kind) == (group, obj.get("kind"))), None)
 

@@ -29,7 +29,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One training job. An empty text means the platform's default; times are in seconds, 0 for no deadline.
+    """One training job. Empty texts mean the platform's default, `deadline` or `keep` 0 the team's; times in seconds.
 
     `env` maps a name to a string or to {"secret": …, "key": …}. `code` and `output` are keys in the bucket for runs: an
     archive that is unpacked in the working directory, and the folder for results; `resume` is such a folder of an

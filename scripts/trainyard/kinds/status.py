@@ -10,7 +10,7 @@ RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped
 
 
 def entry(manifest: Object) -> registry.Kind:
-    """The registry's entry of a job. Raises KeyError if the object is no job."""
+    """The registry's entry of a job. Raises KeyError if the object isn't a job."""
     found = registry.of_object(manifest)
     if found is None:
         raise KeyError(f"{manifest.get('apiVersion')} {manifest.get('kind')}")

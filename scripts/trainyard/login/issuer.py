@@ -32,7 +32,7 @@ def discover(asker: IssuerClient, url: str, scopes: Sequence[str] = ()) -> Issue
     """Reads the issuer's discovery document.
 
     Args:
-        scopes: scopes to request instead of our defaults.
+        scopes: scopes to request; default: ours, as far as the issuer supports them.
 
     Raises:
         TrainyardError: it can't be reached, is another issuer, or lacks what a log-in needs.

@@ -31,7 +31,7 @@ def file(issuer: str, client: str) -> Path:
 
 @contextmanager
 def held(issuer: str, client: str) -> Iterator[None]:
-    """Locks these tokens for other processes: an issuer accepts a refresh token only once."""
+    """Locks these tokens against other processes: an issuer accepts a refresh token only once."""
     descriptor = os.open(file(issuer, client).with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -26,7 +26,7 @@ class Failure:
     why: str
     message: str = ""
     code: int = 1
-    thrown_off: bool = False  # evicted by its node or by its pod's deadline
+    thrown_off: bool = False  # evicted, or ended by the pod's deadline
 
 
 def containers(pod: Object) -> list[Object]:

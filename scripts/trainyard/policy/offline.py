@@ -1,6 +1,6 @@
 """Evaluates the admission policies without a cluster: their own expressions, with a site's parameters.
 
-Omits what only an API server has: permissions beyond the queues of a team, quotas, Pod Security, schemas.
+Omits what only an API server can check: permissions beyond the queues of a team, quotas, Pod Security, schemas.
 """
 
 import functools

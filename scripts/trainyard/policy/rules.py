@@ -30,7 +30,7 @@ REPLICAS = "@REPLICAS@"
 class Rule:
     """One rule: `id` is its number, `about` one sentence. `advice`: whether it only warns by default.
 
-    `option`: the component that it belongs to; the rule exists if that is enabled, with its mode among its values.
+    `option`: the component that it belongs to; the rule only exists with it, and its values contain the rule's mode.
     """
 
     name: str

@@ -2,8 +2,8 @@
 
 Too little CPU slows a program down, too little memory kills it. So a CPU request covers what a pod used for 95 % of the
 time, a memory request the most that it ever used: both of the run that used most, and with the margin. A memory limit
-is what must be available. A CPU limit is never lowered: idle cores cost nothing, and a burst shorter than a sample,
-which is not measured, would be throttled.
+equals its request. A CPU limit is never lowered: idle cores cost nothing, and a burst shorter than a sample, which is
+not measured, would be throttled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -55,7 +55,7 @@ def of(kube: Kube, job: Object, store: Store) -> Facts:
 
 
 def gone(kube: Kube, name: str, store: Store) -> Facts:
-    """Facts about a deleted job: the metrics in the store. Raises KubeError if the store has nothing of it."""
+    """Facts about a deleted job: the metrics in the store. Raises KubeError if the store contains none."""
     place = kept(kube.namespace, name)
     files = store.list(f"{place}/")
     if not files:

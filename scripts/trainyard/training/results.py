@@ -38,7 +38,7 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
 
 
 def _index(store: Store, place: str) -> dict | None:
-    """The list of uploaded files; the last known list if the upload doesn't end in time.
+    """The index of uploaded files; the last known index if the upload doesn't end in time.
 
     Retries while the store doesn't answer. Raises TrainyardError if it still doesn't in the end, or refuses.
     """

@@ -130,7 +130,7 @@ class _Work:
             self.found.problems.append(f"{file}: can't be written: {error}")
 
     def items(self, file: str, question: Callable[[], str]) -> list[Object]:
-        """``items`` of a JSON list; empty with a note if the output is no list."""
+        """``items`` of a JSON list; empty with a note if the output isn't a list."""
         answer = self.ask(file, question)
         if answer is None:
             return []

@@ -1,6 +1,6 @@
 """Data collected from a cluster, with the queries that the rules need.
 
-Objects are dicts as ``kubectl get -o json`` prints them, and not validated: a missing field is no error.
+Objects are dicts as ``kubectl get -o json`` prints them, and not validated: a missing field is not an error.
 """
 
 import time

@@ -41,7 +41,7 @@ class Line:
 
 
 def lines(content: bytes, place: str) -> Iterator[Line]:
-    """The lines of one object. Raises TrainyardError if the object is no log."""
+    """The lines of one object. Raises TrainyardError if the object isn't a log."""
     try:
         if content.startswith(GZIP):
             content = gzip.decompress(content)

@@ -53,7 +53,7 @@ def requirements(
     """Downloads requirements with their dependencies to `target`; a line with hashes only accepts matching files.
 
     Args:
-        without: packages that every image has; neither they nor dependencies of theirs alone are downloaded.
+        without: packages that every image has; neither they nor packages that only they need are downloaded.
         pip: further arguments for pip, such as --index-url.
 
     Raises:
@@ -106,7 +106,7 @@ def _resolved(source: Path, target: Path, python: str, pip: Sequence[str]) -> di
 
 
 def _closure(names: Sequence[str], pins: dict[str, Pin], left: set[str]) -> list[str]:
-    """The names and their dependencies among the pins, except those in `left` and dependencies of theirs alone."""
+    """The names and their dependencies among the pins, except those in `left` and what only they need."""
     found: set[str] = set()
     todo = list(names)
     while todo:
