@@ -18,14 +18,14 @@ HEAD = """\
 # Kinds of jobs
 
 After this page you can choose the framework of a job for [`trainyard train`](train.md).
-`bin/trainyard versions sync` writes it out of the [registry](../scripts/trainyard/kinds/registry.py), to which
+`bin/trainyard versions sync` writes this page from the [registry](../scripts/trainyard/kinds/registry.py), to which
 [you can add a kind](contributing/add-a-kind.md).
 
 | framework | job | what it does | when a rank fails | image | [step](pipelines.md) | [example](examples.md) |
 |---|---|---|---|---|---|---|
 """
 IMAGES = """
-The platform's images, each for the frameworks whose jobs it runs; [images](images.md) has those with CUDA:
+The platform's images, with the frameworks whose jobs each one runs; [images](images.md) lists those with CUDA:
 
 | image | for | has |
 |---|---|---|
