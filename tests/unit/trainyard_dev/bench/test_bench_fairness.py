@@ -157,4 +157,4 @@ def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_n
     reported = fairness.section(fairness.figures(found))
     assert "| `volcano-default` | 0.3 |" in reported and "| `volcano-default` | 80 |" in reported
     assert "| `ours-reclaim` | 69 |" in reported
-    assert "As taking back may find no end, the chart takes nothing back" in reported
+    assert "Because reclaiming may not end, the chart disables it by default" in reported
