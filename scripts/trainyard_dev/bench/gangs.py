@@ -31,7 +31,7 @@ HELD = {
     "held": "GPU·h held by incomplete gangs",
     "held_share": "of the cluster's time, %",
     "held_for_ever": "GPUs held forever",
-    "useful": "GPUs at work while enough is asked for, %",
+    "useful": "GPUs in use while demand is high enough, %",
     "makespan": "makespan, millions of s",
 }
 DELAYS = {

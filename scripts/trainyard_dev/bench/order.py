@@ -45,9 +45,9 @@ ABOUT = {
 METRICS: dict[str, Metric] = {
     "violations": ("pairs out of order", "pairs", 0.0),
     "inversions": ("pairs against priority", "pairs", 0.0),
-    "harmful": ("pairs that delayed the one passed", "pairs", 0.0),
+    "harmful": ("pairs that delayed the passed job", "pairs", 0.0),
     "delayed": ("jobs delayed", "jobs", 0.0),
-    "delay_lost": ("hours lost by these, mean", "h", None),
+    "delay_lost": ("hours lost by these jobs, mean", "h", None),
     "idle": ("GPUs idle while jobs wait, %", "%", 0.0),
     "makespan": ("makespan, millions of s", "Ms", "makespan_bound"),
     "delay_mean": ("mean wait, h", "h", None),
