@@ -13,8 +13,8 @@ HEAD = """\
 # Support
 
 After this page you can say which versions are tested together, when support of each part ends, and how fast fixes come.
-`bin/trainyard versions sync` generates this page from `versions.yaml`, `support.yaml` and `docs/support/matrix.json`, the results of
-`make matrix`. Ends of support are as known on {day}; `make audit` reports what has ended since.
+`bin/trainyard versions sync` generates this page from `versions.yaml`, `support.yaml` and `docs/support/matrix.json`,
+the results of `make matrix`. Ends of support are as known on {day}; `make audit` reports what has ended since.
 
 ## Kubernetes
 
