@@ -88,7 +88,7 @@ def state(root: Path, gpus: list[Gpu]) -> list[Gpu]:
 
 
 def holders(checkpoint: dict[str, Any], pods: dict[str, tuple[str, str]]) -> dict[str, Holder]:
-    """The container that holds each GPU, by UUID, from the kubelet's checkpoint; only `pods` (by uid) that still run."""
+    """The container that holds each GPU, by UUID, from the kubelet's checkpoint; `pods`: unfinished ones, by uid."""
     found: dict[str, Holder] = {}
     for entry in (checkpoint.get("Data") or {}).get("PodDeviceEntries") or []:
         if entry.get("PodUID") in pods:
