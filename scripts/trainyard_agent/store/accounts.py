@@ -39,13 +39,13 @@ class Accounts(Protocol):
 
 
 def administered(contract: Mapping[str, Any]) -> bool:
-    """Whether the setup job makes the store's users. Otherwise an engineer does, from the policies that it publishes."""
+    """Whether the setup job makes the store's users. Otherwise an engineer does, from the policies it publishes."""
     s3 = contract["storage"]["s3"]
     return s3["mode"] == "inCluster" or (s3.get("users") or "manual") != "manual"
 
 
 def administrator(contract: Mapping[str, Any]) -> Access:
-    """Access to make buckets, and users where the platform administers them, by the environment. Raises PlatformError."""
+    """Access for making buckets, and users where the platform does, by the environment. Raises PlatformError."""
     if contract["storage"]["s3"]["mode"] == "inCluster":
         return connect.access(root=True)
     return connect.access("ADMIN") if administered(contract) else connect.access()

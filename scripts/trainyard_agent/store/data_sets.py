@@ -78,7 +78,7 @@ class Bucket:
         self.below = f"{self.prefix}/" if self.prefix else ""
 
     def lacks(self, name: str, size: int, sha256: str, changed: float) -> bool:
-        """Compare the digest that `write` stores with the object. Without permission, `write` shows what is allowed."""
+        """Compare the digest that `write` stores with the object. An object that may not be read counts as missing."""
         try:
             found = objects.stat(self.client, self.bucket, f"{self.below}{name}")
         except objects.RefusedError:

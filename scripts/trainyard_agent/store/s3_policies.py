@@ -55,5 +55,5 @@ def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
 
 
 def logs_policy(bucket: str) -> dict[str, Any]:
-    """Permissions of the log writer: it adds objects to one bucket, but can't list, read or remove any, even its own."""
+    """Permissions of the log writer: it adds objects to one bucket, but lists, reads and removes none, even its own."""
     return {"Version": "2012-10-17", "Statement": [_allow(["s3:PutObject"], f"{bucket}/*")]}
