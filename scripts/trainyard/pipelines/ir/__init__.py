@@ -1,4 +1,4 @@
-"""kfp pipelines as typed Python: compiled, checked against kfp's proto, each part with the line it comes from.
+"""kfp pipelines as typed Python: compiled, checked against kfp's proto, each part with its source line.
 
     from trainyard.pipelines.ir import compile, load
 

@@ -1,4 +1,4 @@
-"""kfp pipelines as Argo Workflows: faithfully, or refused by name.
+"""kfp pipelines as Argo Workflows: translated faithfully, or refused with the reason.
 
     from trainyard import translate
     from trainyard.pipelines.ir import compile
