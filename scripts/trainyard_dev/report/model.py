@@ -1,4 +1,4 @@
-"""What an end-to-end run is made of: checks, spans of time, versions, and what was mock.
+"""The parts of an end-to-end run's report: checks, spans of time, versions, and mocks.
 
 Times are Unix seconds (float), durations are seconds. A value that would make the report lie (a skip without a reason,
 two checks of one id, a span that ends before it starts) is refused with ``TrainyardError`` when it is made.
@@ -14,14 +14,14 @@ from trainyard.errors import TrainyardError
 Status = Literal["passed", "failed", "skipped"]
 GpuKind = Literal["mock", "real"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "skipped")
-# Figures that have drawings of their own and are no line of a table: what dashboards showed, what options cost.
+# Figures that are drawn and not listed in a table: the dashboards' data, the options' costs.
 BOARDS, COSTS = DRAWN = ("dashboards", "costs")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is drawn. ``svg`` is a whole document, ``text`` says what it shows."""
+    """A figure that is drawn. ``svg`` is a whole document, ``text`` describes it."""
 
     text: str
     svg: str
@@ -29,7 +29,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked.
+    """One check and its result.
 
     ``id`` is lower case with dots (``train.pytorchjob``); the part before the first dot groups checks. ``reason`` says
     why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these, and
