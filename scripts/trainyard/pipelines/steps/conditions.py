@@ -1,4 +1,4 @@
-"""Conditions on an object, as Argo's resource templates write them: `status.phase == Succeeded, status.ready > 1`.
+r"""Conditions on an object, as Argo's resource templates write them: `status.phase == Succeeded, status.ready > 1`.
 
 Parts are joined by commas, and all must hold. A path's words are joined by dots (`\.` is a dot in a name); a number is
 an index into a list, `#` its length, `#(type==Ready)` its first item with that field.
