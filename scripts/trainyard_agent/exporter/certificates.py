@@ -53,7 +53,7 @@ def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], 
 
 
 def shown_by(host: str, port: int) -> str:
-    """The certificate that a server presents, as PEM, whoever signed it. Raises OSError."""
+    """The certificate that a server presents, as PEM, with any signer. Raises OSError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the certificate is only read, nothing is sent
     plain = socket.create_connection((host, port), timeout=HANDSHAKE_S)

@@ -148,7 +148,7 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
     for one in (ada, eve):
         require(one.kubectl("auth", "whoami")[0] == 0, f"{one.email} was refused before")
     forger, hers, eves = there.forger(), ada.token, eve.token
-    # Her tokens are valid much longer than an upgrade takes: blocking her is what ends them.
+    # Her tokens are valid much longer than an upgrade takes: only her blocking ends them.
     lasting = [forger.token(aud=audience, exp=int(time.time()) + 3600) for audience in AUDIENCES]
     for token in lasting:
         require(there.asked(token) is not None, "a token of hers was refused before")
