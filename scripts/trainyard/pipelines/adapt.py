@@ -26,7 +26,7 @@ def workflow(
     """The workflow as it is sent. The author's settings stay; the team's defaults fill the gaps.
 
     Args:
-        given: values for its parameters, as texts: Argo knows no other type.
+        given: values for its parameters, as texts: Argo has no other type.
         queue: the queue that was requested separately; it replaces the file's own.
         say: reports changes to what the author wrote, such as a key of the store.
 

@@ -37,7 +37,7 @@ def fetch(base: str, code: str, name: str, place: str, wheels: str) -> int:
     """Write the installer for the code's requirements, and fetch packages installed before. Raises PlatformError.
 
     Args:
-        base: folder for the packages and for what installs them.
+        base: folder for the packages and for the installer.
         code: the folder with the requirements file `name`; without code they are in the environment.
         place: `bucket/key` of the archive.
         wheels: `bucket/prefix` of the platform's wheels.

@@ -1,4 +1,4 @@
-"""The order of a run on a cluster: the installation, then every chosen check as the catalog says."""
+"""The order of a run on a cluster: the installation, then every chosen check in the catalog's order."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def shown(ask: Ask, *, now: float | None = None, boards: Boards | None = None) -
     Args:
         ask: returns `data` of Prometheus' answer to a path and its parameters.
         now: Unix seconds at which the window ends.
-        boards: by name; None: all that the chart brings.
+        boards: by name; None: all of the chart's.
 
     Returns:
         `{"from", "step", "count", "boards"}`: moments in Unix seconds and seconds, which all series share; a series has

@@ -69,7 +69,7 @@ class Recorder:
 
     @contextmanager
     def check(self, check_id: str, title: str) -> Iterator[Figures]:
-        """Runs one check; the body fills the yielded figures. Any error fails it; the run goes on."""
+        """Runs one check; the body fills the yielded figures. Any error fails the check, but not the run."""
         figures: Figures = {}
         began = time.monotonic()
 

@@ -1,6 +1,6 @@
 """A registry for the cluster: nodes request every image from it first, so a cluster needs no other one.
 
-It runs as a container on kind's network under a fixed name. Its storage lies in the cache: what was pushed once is
+It runs as a container on kind's network under a fixed name. Its storage is in the cache: earlier pushes are
 there in the next run.
 """
 

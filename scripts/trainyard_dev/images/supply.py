@@ -29,7 +29,7 @@ class Supply:
     """Everything that a run needs and the cache lacks, in the order in which the run will need it.
 
     Args:
-        names: images to make, besides those of the stage `cluster`; None: all but those on demand.
+        names: images to make, in addition to those of the stage `cluster`; None: all except those on demand.
     """
 
     def __init__(self, engine: Engine, source: Source, names: Iterable[str] | None = None) -> None:

@@ -55,7 +55,7 @@ def passed_of(checks: list[Check]) -> str:
 def refusal(check: Check) -> dict[str, str]:
     """An attack as a table row: who tried what, who refused it, and in which words.
 
-    An attack that was not refused has no refusal to show; its row then says why the check failed.
+    An attack that was not refused has no refusal to show; its row then has the reason why the check failed.
     """
     figures = {key: str(value) for key, value in check.figures.items()}
     return {

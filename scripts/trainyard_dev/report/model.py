@@ -1,6 +1,6 @@
 """The parts of an end-to-end run's report: checks, spans of time, versions, and mocks.
 
-Times are Unix seconds (float), durations are seconds. A value that would make the report lie (a skip without a reason,
+Times are Unix seconds (float), durations are seconds. A value that would falsify the report (a skip without a reason,
 two checks of one id, a span that ends before it starts) is refused with ``TrainyardError`` when it is made.
 """
 
@@ -32,7 +32,7 @@ class Check:
     """One check and its result.
 
     ``id`` is lower case with dots (``train.pytorchjob``); the part before the first dot groups checks. ``reason`` says
-    why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these, and
+    why a check failed or was skipped. ``figures`` holds measurements: numbers, texts, lists or maps of these, and
     pictures.
     """
 
@@ -123,9 +123,9 @@ class Verdict:
 
 @dataclass
 class Run:
-    """One end-to-end run. Fill ``checks`` and ``spans`` while it goes on, set ``ended``, then ``write`` it.
+    """One end-to-end run. Fill ``checks`` and ``spans`` during the run, set ``ended``, then ``write`` it.
 
-    ``versions`` maps a component to its version; ``images`` maps an image reference to where it came from or its
+    ``versions`` maps a component to its version; ``images`` maps an image reference to its source or its
     digest; ``image_source`` is ``pull`` or ``build``; ``mocks`` lists, one sentence each, what was mock or could not
     be tested here; ``cause`` is the probable cause of a failure.
     """

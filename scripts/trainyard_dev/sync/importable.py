@@ -1,6 +1,6 @@
 """Packages that images can import for members' code, from the package list: scripts/trainyard/kinds/images.yaml.
 
-The check train.imports imports all of it.
+The check train.imports imports all of them.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
     child.py PATH NAME OUT REPORT
 
-NAME may be empty. On an error of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard,
-for the author's imports must not meet it.
+NAME may be empty. On an error in the author's file it writes REPORT: {"what", "line", "hint"}. Imports nothing of
+trainyard, so that the author's imports never find it.
 """
 
 import importlib

@@ -3,7 +3,7 @@
     kfp 2.7 to 2.17   sh -c '\\nif ! [ -x "$(command -v pip)" ]; then … PIP_… python3 -m pip install … && "$0" "$@"\\n'
     kfp 1.8           sh -c '(PIP_… python3 -m pip install … || PIP_… python3 -m pip install … --user) && "$0" "$@"'
 
-A command that differs from the SDK's by one word is the user's own, and stays as it is.
+A command that differs from the SDK's by one word is the user's own, and is left unchanged.
 """
 
 import ast

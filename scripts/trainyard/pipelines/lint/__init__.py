@@ -3,8 +3,8 @@
     from trainyard import contract
     from trainyard.pipelines import lint
 
-    site = lint.site(contract.find(), "vision")         # whose rules; the team may be left out
-    lint.file(Path("train.py"), site)                   # any file that lint knows
+    site = lint.site(contract.find(), "vision")         # the rules to apply; the team is optional
+    lint.file(Path("train.py"), site)                   # any file that lint supports
     lint.pipeline(ir_pipeline, site, queue="vision")    # a loaded kfp pipeline
     lint.manifest({"apiVersion": …}, site)              # an object, as Python has it
 

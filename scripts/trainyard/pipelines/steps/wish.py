@@ -102,7 +102,7 @@ def whole(value: Any) -> Any:
 
 
 def filled(value: Any, settings: Mapping[str, Any]) -> Any:
-    """{name} of `settings` in each text; a text that is {name:json} becomes the value itself: a number, a list."""
+    """The value with {name} of `settings` replaced in each text; a whole text {name:json} becomes a number, list, …."""
     if isinstance(value, dict):
         return {key: filled(one, settings) for key, one in value.items()}
     if isinstance(value, list):

@@ -167,4 +167,4 @@ class Person:
 
 
 class _RefusedError(Exception):
-    """The page showed the expected refusal; nobody is logged in."""
+    """The page showed the expected refusal; the log-in failed."""
