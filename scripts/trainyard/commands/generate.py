@@ -38,7 +38,7 @@ def job(
     form: str,
     access: Access,
 ) -> None:
-    """Print a training job whose code is in its image: a job of training-operator or Volcano, or a plain Job.
+    """Print a training job whose code is in its image. Prints a job of training-operator or Volcano, or a plain Job.
 
     \b
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
@@ -73,7 +73,7 @@ def job(
 @click.option("--capability", multiple=True, metavar=AMOUNTS, help="Upper bound; list every resource.")
 @click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Deserved share; list every resource.")
 @click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="Resources reserved for the queue.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list to extend.")
 def queue(
     name: str,
     weight: int,
@@ -116,7 +116,7 @@ def queue(
 @click.option("--priority-class", "classes", multiple=True, help="Priority class that the team's jobs may use.")
 @click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Deserved share of the team's queue.")
 @click.option("--parent", default="", help="Parent of the team's queue.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list to extend.")
 def team(
     name: str,
     gid: int | None,

@@ -39,9 +39,9 @@ def rightsize(
     form: str,
     access: Access,
 ) -> None:
-    """Propose requests and limits from the measured usage of a job's last runs. FILE is a manifest of jobs or
-    trainyard.yaml: the proposal is shown as a difference that keeps comments and order. JOB is the name of a job or of
-    one of its runs. Without either, all jobs of the team are listed.
+    """Propose requests and limits from measured usage. The usage is that of a job's last runs. FILE is a manifest of
+    jobs or trainyard.yaml: the proposal is shown as a difference that keeps comments and order. JOB is the name of a
+    job or of one of its runs. Without either, all jobs of the team are listed.
 
     A CPU request covers 95 % of the time, a memory request the maximum usage, both plus the margin. docs/right-sizes.md
     describes the method and its benefit.

@@ -74,7 +74,7 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
 @common.output(*FORMATS[:-1])
 @options
 def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> None:
-    """Show a run: steps or pods, and why it is waiting or has failed."""
+    """Show a run: its steps or pods, and why it waits or failed."""
     from trainyard.commands.run_names import PIPELINE, NamedRun, named, pipeline
     from trainyard.pipelines.runs import explain, output, table
     from trainyard.pipelines.runs import follow as following
@@ -152,7 +152,7 @@ def stop(names: tuple[str, ...], access: Access) -> None:
 @click.option("-d", "--detach", is_flag=True, help="Return without following the run.")
 @options
 def retry(run: str, detach: bool, access: Access) -> None:
-    """Run the failed steps of a run again, and the steps after them. Results of successful steps are kept."""
+    """Run the failed steps of a run again. Also runs the steps after them; successful steps keep their results."""
     from trainyard.commands.run_names import pipeline
     from trainyard.pipelines.runs import actions, follow
 

@@ -227,7 +227,7 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
 @common.output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
-    """List models in service, with version, replicas, access and address."""
+    """List models in service. Shows version, replicas, access and address."""
     from trainyard.serving import overview
 
     kube = access.connect()

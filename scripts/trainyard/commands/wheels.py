@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def wheels() -> None:
-    """Provide Python packages for the runs of all teams, in the object store. For the platform engineer."""
+    """Provide Python packages for runs of all teams. The object store keeps them. For the platform engineer."""
 
 
 @wheels.command()
@@ -35,9 +35,9 @@ def wheels() -> None:
 def put(
     sources: tuple[Path, ...], python: str, without: tuple[str, ...], index_url: str, dry_run: bool, access: Access
 ) -> None:
-    """Upload wheels to the store: those that requirements files list, with dependencies, or those in a folder. pip on
-    this machine selects them for the images' Python, not its own. Files that are already stored are not sent again, and
-    runs install only files whose hash matches the uploaded one.
+    """Upload wheels to the store. The wheels are those that requirements files list, with dependencies, or those in a
+    folder. pip on this machine selects them for the images' Python, not its own. Files that are already stored are not
+    sent again, and runs install only files whose hash matches the uploaded one.
 
     \b
     trainyard wheels put requirements.txt --without torch
@@ -97,8 +97,8 @@ def list_wheels(form: str, access: Access) -> None:
 @click.option("--dry-run", is_flag=True, help="Print the wheels without removing them.")
 @options
 def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
-    """Remove wheels from the store: a file, a version of a package, or all versions. Requirements that are already
-    installed keep them; new ones no longer find them.
+    """Remove wheels from the store. NAME selects one version or all versions of a package, FILE a single wheel.
+    Requirements that are already installed keep them; new ones no longer find them.
 
     \b
     trainyard wheels remove einops==0.8.0
