@@ -15,7 +15,7 @@ from trainyard.kube.kubectl import Kubectl
 @click.option("--purge", is_flag=True, help="Also remove data, teams' namespaces, volumes, Secrets and CRDs.")
 @click.option("--yes", is_flag=True, help="Don't ask for the release's name before a purge.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed and what would be kept.")
-@click.option("--no-hooks", is_flag=True, help="Skip the hook that stops blocking objects; see docs/upgrades.md.")
+@click.option("--no-hooks", is_flag=True, help="Skip the hook that ends pods that would hang; see docs/upgrades.md.")
 def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: bool, no_hooks: bool) -> None:
     """Remove a release from the cluster in $KUBECONFIG. Data is kept unless --purge is given."""
     installed = Installed(Kubectl(), release, namespace)
