@@ -95,7 +95,7 @@ def test_a_members_folder_is_brought_listed_and_deleted(run: Any, cluster: Clust
     assert [(one["name"], one["files"], one["bytes"]) for one in rows] == [("digits", 4, (3 << 20) + 6)]
     assert rows[0]["changed"].endswith("Z")
     table = run("list").out.splitlines()
-    assert table[0].split() == ["NAME", "FILES", "SIZE", "CHANGED", "WHERE"]
+    assert table[0].split() == ["NAME", "FILES", "SIZE", "CHANGED", "URI"]
     assert table[1].split()[:4] == ["digits", "4", "3.0", "MiB"]
     assert run("list", "digits", "-o", "name").out.splitlines() == ["a.txt", "deep/empty", "deep/ü b.bin", "link"]
 
