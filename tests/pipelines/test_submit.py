@@ -101,7 +101,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(harness: PipelineHarness, call:
     assert (code, out) == (0, f"run {name} deleted\n")
     code, _, err = call("runs", "show", name)
     assert (code, err) == (
-        1, f"error: no run or job {name} in vision\nhint: `trainyard runs list` shows those there are\n"
+        1, f"error: no run or job {name} in vision\nhint: list all runs with `trainyard runs list`\n"
     )  # fmt: skip
 
 
@@ -130,11 +130,11 @@ def test_stopping_ends_the_step_and_the_run(harness: PipelineHarness, member: An
         lambda run: any(node["phase"] == "Running" and node["type"] == "Pod" for node in run.nodes)
     )
     code, _, err = call("runs", "delete", name)
-    assert (code, err) == (2, f"error: run {name} is running\nhint: stop it first, or add --force\n")
+    assert (code, err) == (2, f"error: run {name} is running\nhint: stop the run first, or add --force\n")
     code, out, _ = call("runs", "stop", name)
     assert (code, out) == (0, f"run {name} is stopping\n")
     assert _run(harness, name).wait().phase == "Failed"
-    assert call("runs", "stop", name)[1] == f"run {name} had ended already\n"
+    assert call("runs", "stop", name)[1] == f"run {name} has already ended\n"
     code, out, _ = call("runs", "show", name)
     assert f"{name} in vision: stopped" in out
 

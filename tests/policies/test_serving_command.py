@@ -126,7 +126,7 @@ def test_a_version_goes_back_to_the_one_before_without_the_store(
     rolled(server, 2)
     monkeypatch.setattr(shelf, "opened", None)  # it is away
     told = run("serve", "rollback", "digits", "--dry-run")
-    assert told.stdout == "digits@1\n" and "would go back to 1" in told.stderr
+    assert told.stdout == "digits@1\n" and "would roll digits back to 1" in told.stderr
     assert (found := serving(server)) and found.version == "2"
     assert run("serve", "rollback", "digits", "--no-wait").stdout == "digits@1\n"
     assert (found := serving(server)) and (found.version, found.place()) == (

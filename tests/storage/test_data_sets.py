@@ -86,7 +86,7 @@ def names(cluster: Cluster, prefix: str = "", bucket: str = "datasets") -> list[
 def test_a_members_folder_is_brought_listed_and_deleted(run: Any, cluster: Cluster, folder: Path) -> None:
     said = run("put", folder)
     assert said.out == "s3://datasets/vision/digits\n"
-    assert "left out: folder-link is not a file" in said.err
+    assert "skipped: folder-link is not a file" in said.err
     assert "digits: 4 files sent\n" in said.err
     assert names(cluster) == [f"vision/digits/{name}" for name in ("a.txt", "deep/empty", "deep/ü b.bin", "link")]
     assert cluster.jobs == [], "the pod is still there"
@@ -95,13 +95,13 @@ def test_a_members_folder_is_brought_listed_and_deleted(run: Any, cluster: Clust
     assert [(one["name"], one["files"], one["bytes"]) for one in rows] == [("digits", 4, (3 << 20) + 6)]
     assert rows[0]["changed"].endswith("Z")
     table = run("list").out.splitlines()
-    assert table[0].split() == ["NAME", "FILES", "SIZE", "CHANGED", "WHERE"]
+    assert table[0].split() == ["NAME", "FILES", "SIZE", "CHANGED", "URI"]
     assert table[1].split()[:4] == ["digits", "4", "3.0", "MiB"]
     assert run("list", "digits", "-o", "name").out.splitlines() == ["a.txt", "deep/empty", "deep/ü b.bin", "link"]
 
     assert run("delete", "digits").out == "data set digits deleted: 4 files\n"
     assert names(cluster) == []
-    assert "no data sets for vision; `trainyard data put FOLDER` brings some" in run("list").err
+    assert "no data sets for vision; upload one with `trainyard data put FOLDER`" in run("list").err
     with pytest.raises(TrainyardError, match="no data set digits"):
         run("delete", "digits")
     with pytest.raises(TrainyardError, match="no data set digits"):
@@ -117,7 +117,7 @@ def test_what_is_there_is_not_sent_again(run: Any, cluster: Cluster, folder: Pat
     (folder / "a.txt").write_text("two")  # of the same size
     (folder / "new").write_text("new")
     said = run("put", folder, "mine")
-    assert "mine: 3 files sent, 2 were there" in said.err  # the link shows the changed file, too
+    assert "mine: 3 files sent, 2 already stored" in said.err  # the link shows the changed file, too
     root = stores.client(cluster.access)
     assert root.get_object("datasets", "vision/mine/a.txt").read() == b"two"
 
@@ -223,7 +223,7 @@ def test_the_example_s_data_come_by_one_command(run: Any, cluster: Cluster, tmp_
     said = run("example")
     assert said.out == "s3://datasets/shared/mnist\n" and "shared/mnist is MNIST" in said.err
     assert names(cluster) == sorted(f"shared/mnist/{name}" for name in MNIST)
-    assert "0 files sent, 4 were there" in run("example").err
+    assert "0 files sent, 4 already stored" in run("example").err
     assert run("list", "-o", "name").out == "shared/mnist\n"  # as the platform
 
 
@@ -255,7 +255,7 @@ def test_a_folder_of_the_workspace(run: Any, cluster: Cluster, folder: Path, tmp
     assert pod["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "workspace"}
     assert (volume / "digits/deep/ü b.bin").read_bytes() == (folder / "deep/ü b.bin").read_bytes()
     assert (volume / "digits").stat().st_mode & 0o777 == 0o775
-    assert "digits: 0 files sent, 4 were there" in run("put", folder, "workspace/digits").err
+    assert "digits: 0 files sent, 4 already stored" in run("put", folder, "workspace/digits").err
     assert run("list", "-o", "name").out.strip() == ""
     assert run("list", "workspace", "-o", "name").out == "workspace/digits\n"
     assert run("delete", "workspace/digits").out == "data set workspace/digits deleted: 4 files\n"

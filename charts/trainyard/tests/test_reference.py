@@ -58,7 +58,7 @@ def test_every_default_has_its_row(page: str) -> None:
 def test_a_row_says_type_default_meaning_and_limits(page: str) -> None:
     rows = {match[1]: match[0] for match in re.finditer(r'^\| <a id="([^"]+)">.*$', page, re.M)}
     assert (
-        "| integer | `15` | Seconds between two looks at a node. Allowed: 1 to 3600. |"
+        "| integer | `15` | Poll interval for each node, in seconds. Allowed: 1 to 3600. |"
         in rows["nodePrep.periodSeconds"]
     )
     assert "| `gpu` or `cpu` | *required* |" in rows["global.contract.nodePools[].kind"]
@@ -97,7 +97,7 @@ def test_verify_finds_an_old_page(tmp_path: Path, page: str, monkeypatch: pytest
     (tmp_path / "charts/trainyard").mkdir(parents=True)
     (tmp_path / "charts/trainyard/values.schema.yaml").write_text("{}")
     (tmp_path / "docs").mkdir()
-    for text, changed in ((page, []), (page.replace("Seconds between", "Minutes between"), ["docs/values.md"])):
+    for text, changed in ((page, []), (page.replace("Poll interval", "Poll period"), ["docs/values.md"])):
         (tmp_path / "docs/values.md").write_text(text)
         pages.write(tree := Tree(tmp_path, dry=True))
         assert list(tree.changed) == changed

@@ -17,36 +17,36 @@ Object = dict[str, Any]
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-i", "--write", is_flag=True, help="Write the files. Without it, they are unchanged.")
-@click.option("-o", "--output", default="", metavar="FILE", help='Write the result of one FILE here ("-": print it).')
-@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file; also ${contract.VARIABLE}.")
+@click.option("-i", "--write", is_flag=True, help="Write the files instead of only showing the differences.")
+@click.option("-o", "--output", default="", metavar="FILE", help='Write the result of FILE here ("-": print it).')
+@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file. Default: ${contract.VARIABLE}.")
 @click.option("--live", is_flag=True, help="Use the contract of the kubeconfig's cluster.")
 @click.option(
-    "--team", default="", metavar="NAME", help="Team whose defaults apply. Default: the namespace's, or the only team."
+    "--team", default="", metavar="NAME", help="Team whose defaults apply. Default: the namespace's, or the only one."
 )
 @kube.options
 def adopt(
     files: tuple[str, ...], write: bool, output: str, file: str, live: bool, team: str, access: kube.Access
 ) -> int:
-    """Fill in the platform's defaults in manifests. Shows the difference for each FILE. FILE is YAML or JSON with plain
-    manifests: jobs of any kind, pods, workflows, claims. What stands there stays, with its comments and order; only
-    images that the site has a stand-in for are replaced, with a warning. On a cluster that fills in manifests itself
-    (docs/filled-in.md) this is not needed.
+    """Add the platform's defaults to manifests. Shows the difference for each FILE. FILE is YAML or JSON with plain
+    manifests: jobs of any kind, pods, workflows, claims. Existing fields, comments and order are kept; only images for
+    which the site has a stand-in are replaced, with a warning. Clusters that add the defaults themselves
+    (docs/filled-in.md) don't need this command.
 
-    Exit code 0: nothing is missing, or all was written; 1: --write would change something; 2: wrong usage.
+    Exit code 0: nothing is missing, or all files were written; 1: --write would change a file; 2: wrong usage.
     """
     if output and (write or len(files) != 1):
-        raise UsageError("--output is for one FILE, and without --write", hint="give one of the two, and one FILE")
+        raise UsageError("--output needs a single FILE and no --write", hint="remove --write or the other FILEs")
     if write and "-" in files:
-        raise UsageError("standard input can't be written to", hint="print the result: --output=-")
+        raise UsageError("--write can't write to standard input", hint="print the result with --output=-")
     judged = find_site(file, live, team or access.namespace, access)
     if judged.contract.assumed:
-        told = "no contract found, and the chart's defaults may not be your site's"
+        told = "no contract found; the chart's defaults may differ from your site's"
         hint = "pass --contract FILE, or a kubeconfig whose cluster answers"
         if write or output:
             raise UsageError(told, hint=hint)
         click.echo(f"warning: {told}: {hint}", err=True)
-    read = [(name, common.read(name, "name files with manifests")) for name in files]
+    read = [(name, common.read(name, "pass files with manifests")) for name in files]
     made = [(name, old, _adopted(name, old, judged)) for name, old in read]
     changed = [(name, old, new) for name, old, new in made if new != old]
     if output == "-":
@@ -60,13 +60,13 @@ def adopt(
         )  # in UTF-8, as the file is, whatever the locale
         if write:
             Path(name).write_bytes(new.encode())
-    written = f"written to {output}" if output else "written" if write else "to be written: add --write"
+    written = f"written to {output}" if output else "written" if write else "would change; to write them, add --write"
     click.echo(f"{len(changed)} of {len(files)} files {written}" if changed else "nothing is missing", err=True)
     return 1 if changed and not write and not output else 0
 
 
 def _adopted(name: str, text: str, judged: Site) -> str:
-    """The text with what is filled in; says on standard error what it is."""
+    """The text with the defaults added; reports them on standard error."""
     wanted = []
     for document in yaml_lines.documents(text, name):
         data = document.data
@@ -79,10 +79,10 @@ def _adopted(name: str, text: str, judged: Site) -> str:
 
 def _object(obj: Any, name: str, judged: Site) -> Any:
     if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
-        raise UsageError("contains an object without apiVersion and kind", where=name, hint="pass plain manifests")
+        raise UsageError("found an object without apiVersion or kind", where=name, hint="pass plain manifests")
     meta = obj.get("metadata")
     if not isinstance(meta, dict) or not isinstance(obj.get("spec", {}), dict):
-        raise UsageError("has an object whose metadata or spec is not a map", where=name, hint="make it one")
+        raise UsageError("found an object whose metadata or spec is not a map", where=name, hint="write it as a map")
     made = fill.filled(obj, judged.contract, judged.team(str(meta.get("namespace") or "")))
     title = f"{name}: {obj['kind']} {meta.get('name') or meta.get('generateName') or '(no name)'}"
     if made.names:

@@ -20,11 +20,11 @@ contract_file = click.option(
     "--contract",
     "contract_file",
     type=click.Path(path_type=Path),
-    help="Contract file, instead of the cluster's contract.",
+    help="Contract file to use instead of the cluster's contract.",
 )
-wait = click.option("--wait/--no-wait", default=True, help="Wait until every replica answers.")
+wait = click.option("--wait/--no-wait", default=True, help="Wait until every replica is ready.")
 timeout = click.option(
-    "--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most."
+    "--timeout", type=click.IntRange(1), default=600, show_default=True, help="Maximum time to wait, in seconds."
 )
 
 
@@ -49,7 +49,7 @@ def cluster_for(access: Access, contract_file: Path | None, team: str) -> Kube |
     try:
         return None if contract_file and team else access.connect()
     except TrainyardError as error:
-        hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
+        hint = f"{error.hint}; without a cluster, pass --contract FILE and -n TEAM"
         raise UsageError(error.what, where=error.where, hint=hint) from None
 
 
@@ -82,4 +82,4 @@ def difference(name: str, old: str, new: str, done: str) -> str:
 def drawable(svg: Path | None) -> None:
     """Raises UsageError where there is no folder for the drawing."""
     if svg and svg.parent != Path() and not svg.parent.is_dir():
-        raise UsageError(f"no such folder: {svg.parent}", hint="make it, or choose another --svg")
+        raise UsageError(f"no such folder: {svg.parent}", hint="create the folder, or choose another --svg")

@@ -30,11 +30,11 @@ def data() -> None:
     """Upload, list and delete data sets.
 
     \b
-    NAME             what               where
-    digits           your team's own    s3://datasets/TEAM/digits
-    shared/mnist     all teams read it  s3://datasets/shared/mnist; brought by the platform engineer
-    raw-data/scans   all teams read it  s3://raw-data/scans
-    workspace/notes  your team's files  claim workspace, folder notes
+    NAME             access          location
+    digits           your team       s3://datasets/TEAM/digits
+    shared/mnist     all teams read  s3://datasets/shared/mnist; uploaded by the platform engineer
+    raw-data/scans   all teams read  s3://raw-data/scans
+    workspace/notes  your team       claim workspace, folder notes
     """
 
 
@@ -44,9 +44,9 @@ def data() -> None:
 @output("name", "json", "yaml")
 @options
 def put(folder: Path, name: str, form: str, access: Access) -> None:
-    """Upload a folder or file as a data set. Without NAME, the data set gets the folder's name. Files that are already
-    stored are not sent again, so an interrupted command resumes; stored files that the folder lacks stay. Prints where
-    the data set is, as pipelines and scripts take it.
+    """Upload a folder or file as a data set. NAME defaults to the folder's name. Files that are already stored are not
+    sent again, so an interrupted upload resumes; stored files that the folder lacks are kept. Prints the URI of the
+    data set for pipelines and scripts.
     """
     from trainyard.data import places
     from trainyard.training.transfer import folder as transfers
@@ -60,8 +60,8 @@ def put(folder: Path, name: str, form: str, access: Access) -> None:
 @data.command()
 @options
 def example(access: Access) -> None:
-    """Upload MNIST, which the examples read. To s3://datasets/shared/mnist, as the platform engineer; from mnist/ of
-    the folder that TRAINYARD_DATA names, else Debian's package of Fashion-MNIST, of the same form.
+    """Upload MNIST for the examples. The target is s3://datasets/shared/mnist, for the platform engineer. The source is
+    mnist/ in the folder $TRAINYARD_DATA, else Debian's package of Fashion-MNIST, which has the same format.
     """
     from trainyard.data import places
     from trainyard.pipelines.local import dataset
@@ -71,8 +71,8 @@ def example(access: Access) -> None:
     try:
         found = dataset.find()
     except TrainyardError as error:
-        hint = f"put the four files of MNIST into a folder, and run `trainyard data put FOLDER {EXAMPLE}`"
-        raise TrainyardError(f"this machine has no copy of MNIST ({error.what})", hint=hint) from None
+        hint = f"put the four MNIST files into a folder, and run `trainyard data put FOLDER {EXAMPLE}`"
+        raise TrainyardError(f"no copy of MNIST found on this machine ({error.what})", hint=hint) from None
     click.echo(f"{EXAMPLE} is {found.name}", err=True)
     _put(kube, known, folder.scan(found.folder), places.place(known, kube.namespace, EXAMPLE), "name")
 
@@ -82,8 +82,8 @@ def example(access: Access) -> None:
 @output(*FORMATS)
 @options
 def list_(name: str, form: str, access: Access) -> None:
-    """List data sets, or the files of one. Without NAME: the team's own, and those that it may read. `list shared`,
-    `list raw-data` and `list workspace` list those alone; the workspace is listed only so.
+    """List data sets, or the files of one. Without NAME, lists all data sets that the team may read, except those in
+    the workspace. `list shared`, `list raw-data` and `list workspace` list only the data sets there.
     """
     from trainyard.data import places, sets
 
@@ -103,7 +103,7 @@ def list_(name: str, form: str, access: Access) -> None:
     elif found:
         click.echo(_table(found, head))
     else:
-        hint = "`trainyard data put FOLDER` brings some"
+        hint = "upload one with `trainyard data put FOLDER`"
         click.echo(f"no data sets{f' in {name}' if name else ''} for {kube.namespace}; {hint}", err=True)
 
 
@@ -111,7 +111,7 @@ def list_(name: str, form: str, access: Access) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @options
 def delete(names: tuple[str, ...], access: Access) -> None:
-    """Delete data sets. Their older versions stay as long as the bucket keeps them."""
+    """Delete data sets. The bucket keeps noncurrent versions for its configured time."""
     from trainyard.data import places, sets
     from trainyard.training.transfer import folder
 
@@ -130,9 +130,9 @@ def _put(kube: Kube, known: Contract, found: FolderFiles, where: Place, form: st
     from trainyard.training.transfer import folder
 
     for name in found.left_out:
-        click.echo(f"left out: {name} is not a file", err=True)
+        click.echo(f"skipped: {name} is not a file", err=True)
     for name in found.outside:
-        click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
+        click.echo(f"sent: {name} is a link to a file outside the folder", err=True)
     with _bar(found.size, "reading") as progress:
         files = folder.digest(found, progress)
     with sets.opened(kube, known, [where], write=True) as store:
@@ -143,14 +143,14 @@ def _put(kube: Kube, known: Contract, found: FolderFiles, where: Place, form: st
                 with _bar(size, "sending") as progress:
                     folder.send(store, where.at, due, progress)
         except KeyboardInterrupt:
-            click.echo("\nwhat was sent whole stays; the same command goes on from there", err=True)
+            click.echo("\nfully sent files are kept; run the same command again to resume", err=True)
             raise
-    same = f", {len(files) - len(due)} were there" if len(files) > len(due) else ""
+    same = f", {len(files) - len(due)} already stored" if len(files) > len(due) else ""
     click.echo(f"{where.name}: {_files(len(due))} sent{same}", err=True)
     caches = (known.raw.get("storage") or {}).get("caches") or []
     if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in caches):
         again = f"kubectl create job -n {known.namespace} --from=cronjob/trainyard-cache refresh-1"
-        click.echo(f"the shared volume gets its copy by: {again}", err=True)
+        click.echo(f"to refresh the copy on the shared volume: {again}", err=True)
     if form == "name":
         click.echo(where.uri)
         return
@@ -170,7 +170,7 @@ def _table(found: list[Set], head: str) -> str:
     from trainyard.observe.listing import columns
     from trainyard.times import now, span
 
-    at, rows = now(), [(head, "FILES", "SIZE", "CHANGED", "WHERE")]
+    at, rows = now(), [(head, "FILES", "SIZE", "CHANGED", "URI")]
     for one in found:
         age = f"{span((at - one.changed).total_seconds())} ago" if one.changed else ""
         rows.append((one.place.name, str(one.files), _size(one.size), age, one.place.uri))

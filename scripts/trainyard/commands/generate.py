@@ -12,20 +12,20 @@ from trainyard.kinds.registry import with_gang
 from trainyard.kube import Access, options
 from trainyard.training.settings import Settings, flags, merged
 
-WHOLE = "# Complete list: Helm replaces lists, so use it instead of the one in your values.\n"
+WHOLE = "# Complete list: Helm replaces lists, so use this list instead of the one in your values.\n"
 AMOUNTS = "RESOURCE=AMOUNT,..."
 
 
 @click.group()
 def generate() -> None:
-    """Print a job, queue, team or pipeline; create nothing."""
+    """Print a job, queue, team or pipeline without creating it."""
 
 
 @generate.command()
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @flags
-@click.option("--file", type=click.Path(path_type=Path), help="Settings, as of trainyard.yaml; flags override them.")
+@click.option("--file", type=click.Path(path_type=Path), help="Settings file, like trainyard.yaml; flags override it.")
 @common.contract_file
 @common.output("yaml", "json")
 @options
@@ -38,7 +38,7 @@ def job(
     form: str,
     access: Access,
 ) -> None:
-    """Print a training job whose code is in its image. Of training-operator, of Volcano, or a plain Job.
+    """Print a training job whose code is in its image. Prints a job of training-operator or Volcano, or a plain Job.
 
     \b
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
@@ -47,7 +47,7 @@ def job(
     from trainyard.training import detect, packages
 
     if "name" in settings:
-        raise UsageError("the name is given twice", hint="leave --name out")
+        raise UsageError("the name is given twice", hint="remove --name")
     found, note = mpi_launch.translated({**merged(None, file, settings, command), "name": name}, Path("."))
     if note:
         common.say(note)
@@ -66,14 +66,14 @@ def job(
 
 @generate.command()
 @click.argument("name")
-@click.option("--weight", type=click.IntRange(1, 65535), default=1, show_default=True, help="Share against others.")
-@click.option("--parent", default="", help="The queue above it. Default: root.")
-@click.option("--owner", default="", help="Owner of the queue, for people.")
-@click.option("--reclaimable/--not-reclaimable", default=True, help="Whether others may reclaim what it has borrowed.")
-@click.option("--capability", multiple=True, metavar=AMOUNTS, help="Most that it may have; list every resource.")
-@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Its share; list every resource.")
-@click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="Resources that are kept free for it.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
+@click.option("--weight", type=click.IntRange(1, 65535), default=1, show_default=True, help="Weight among siblings.")
+@click.option("--parent", default="", help="Parent queue. Default: root.")
+@click.option("--owner", default="", help="Owner of the queue (free text).")
+@click.option("--reclaimable/--not-reclaimable", default=True, help="Whether others may reclaim borrowed resources.")
+@click.option("--capability", multiple=True, metavar=AMOUNTS, help="Upper bound; list every resource.")
+@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Deserved share; list every resource.")
+@click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="Resources reserved for the queue.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list to extend.")
 def queue(
     name: str,
     weight: int,
@@ -103,20 +103,20 @@ def queue(
 
 @generate.command()
 @click.argument("name")
-@click.option("--gid", type=int, default=None, help="Group of its files. Default: the next after those of --values.")
-@click.option("--group", "groups", multiple=True, help="Group of members, as your cluster names it.")
-@click.option("--user", "users", multiple=True, help="A single member.")
+@click.option("--gid", type=int, default=None, help="Group ID of the files. Default: the next free one in --values.")
+@click.option("--group", "groups", multiple=True, help="Group of members, as the cluster's authentication reports it.")
+@click.option("--user", "users", multiple=True, help="Individual member.")
 @click.option("--viewer-group", "viewers", multiple=True, help="Group with read access.")
 @click.option("--description", default="", help="Description of the team.")
-@click.option("--max-gpus-per-job", type=click.IntRange(0), default=None, help="GPUs that one job may ask for.")
+@click.option("--max-gpus-per-job", type=click.IntRange(0), default=None, help="Maximum number of GPUs per job.")
 @click.option(
-    "--quota", multiple=True, metavar="[CLASS:]RESOURCE=AMOUNT", help="E.g. training-normal:gpus=4, pods=100."
+    "--quota", multiple=True, metavar="[CLASS:]RESOURCE=AMOUNT", help="Limit such as training-normal:gpus=4, pods=100."
 )
-@click.option("--queue", "queues", multiple=True, help="A further queue that it may use.")
-@click.option("--priority-class", "classes", multiple=True, help="A class that its jobs may have.")
-@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="What its own queue is entitled to.")
-@click.option("--parent", default="", help="The queue above its own.")
-@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list it is added to.")
+@click.option("--queue", "queues", multiple=True, help="Additional queue that the team may use.")
+@click.option("--priority-class", "classes", multiple=True, help="Priority class that the team's jobs may use.")
+@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="Deserved share of the team's queue.")
+@click.option("--parent", default="", help="Parent of the team's queue.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values file whose list to extend.")
 def team(
     name: str,
     gid: int | None,
@@ -132,7 +132,7 @@ def team(
     parent: str,
     file: Path | None,
 ) -> None:
-    """Print a team, as values of the chart. With its namespace, queue, permissions, keys and volumes.
+    """Print a team, as values of the chart. The chart creates its namespace, queue, permissions, keys and volumes.
 
     \b
     trainyard generate team vision --group vision-members --max-gpus-per-job 4 --values teams.yaml
@@ -157,21 +157,21 @@ def team(
         block["quota"] = values.quotas(quota)
     block |= {key: list(given) for key, given in (("queues", queues), ("priorityClasses", classes)) if given}
     if any(other.get("gid") == block["gid"] for other in values.listed(own, "teams")):
-        raise UsageError(f"gid {block['gid']} is another team's", hint="leave --gid out: the next free one is taken")
+        raise UsageError(f"gid {block['gid']} belongs to another team", hint="omit --gid to use the next free gid")
     _print_values(values.with_one(own, "teams", block, []))
 
 
 @generate.command()
 @click.argument("name")
 @click.option(
-    "--train", "framework", type=click.Choice([kind.framework for kind in with_gang()]), help="Train as a job."
+    "--train", "framework", type=click.Choice([kind.framework for kind in with_gang()]), help="Framework of the job."
 )
-@click.option("--nodes", type=click.IntRange(1, 1024), default=2, show_default=True, help="Of the job.")
-@click.option("--gpus", type=click.IntRange(0, 64), default=1, show_default=True, help="On each node of the job.")
-@click.option("--image", default="", help="What its steps run in. Default: the platform's trainer, with PyTorch.")
+@click.option("--nodes", type=click.IntRange(1, 1024), default=2, show_default=True, help="Nodes of the job.")
+@click.option("--gpus", type=click.IntRange(0, 64), default=1, show_default=True, help="GPUs per node of the job.")
+@click.option("--image", default="", help="Image of the steps. Default: the platform's PyTorch trainer.")
 @common.contract_file
 def pipeline(name: str, framework: str | None, nodes: int, gpus: int, image: str, contract_file: Path | None) -> None:
-    """Print a kfp pipeline that runs as it is. Its three steps prepare, train and evaluate.
+    """Print a kfp pipeline that is ready to run. The three steps prepare, train and evaluate.
 
     \b
     trainyard generate pipeline digits > digits.py && trainyard run --local digits.py

@@ -11,9 +11,9 @@ from trainyard.kube import Access, options
 @output("table", "json", "yaml")
 @options
 def gpus(form: str, access: Access) -> None:
-    """Show free and held GPUs, and the wait in your queues. By pool and model of GPU. FREE can be used now, OUT
-    can't: nodes that are down or closed, and broken GPUs. FREE ON A NODE says how large one pod can be. Of other teams
-    there are sums, no names.
+    """Show free and held GPUs, and the wait in your queues. Each row is a pool and a GPU model. FREE GPUs can be used
+    now; OUT GPUs are broken, or on nodes that are down or cordoned. FREE ON A NODE limits the size of one pod. Other
+    teams appear only in sums, without names.
     """
     from trainyard.observe import gpus as observed
 

@@ -23,15 +23,15 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="FILE...")
-@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file; also ${contract.VARIABLE}.")
+@click.option("--contract", "file", default="", metavar="FILE", help=f"Contract file. Default: ${contract.VARIABLE}.")
 @click.option("--live", is_flag=True, help="Use the contract of the kubeconfig's cluster.")
 @click.option(
-    "--team", default="", metavar="NAME", help="Team whose rules apply. Default: the object's namespace, or any team."
+    "--team", default="", metavar="NAME", help="Team whose rules apply. Default: the object's namespace, or all teams."
 )
 @click.option("-o", "--output", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--ignore", multiple=True, metavar="CODE", help="Code to ignore; may be repeated, or a list with commas.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Comma-separated codes to ignore; may be repeated.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
-@click.option("--skip-others", is_flag=True, help="Skip other files, as in a commit hook.")
+@click.option("--skip-others", is_flag=True, help="Skip files that lint does not check, for commit hooks.")
 @click.option("--page", is_flag=True, help="Print docs/lint.md: every code with its meaning.")
 @kube.options
 def lint(
@@ -46,25 +46,25 @@ def lint(
     page: bool,
     access: kube.Access,
 ) -> None:
-    """Check files for what the cluster would reject. FILE is a kfp Python file, a compiled pipeline, a hera or Argo
-    workflow, a job's manifest or trainyard.yaml. Without --contract and --live, the contract is that of
-    $TRAINYARD_CONTRACT, else of the cluster if it answers at once, else the chart's defaults; what depends on the site
-    is then a warning only.
+    """Check files for errors that the cluster would reject. FILE is a kfp Python file, a compiled pipeline, a hera or
+    Argo workflow, a job manifest or trainyard.yaml. Without --contract and --live, the contract comes from
+    $TRAINYARD_CONTRACT, else from the cluster if it answers at once, else from the chart's defaults; then site-specific
+    findings are only warnings.
 
-    Exit code 0: no error; 1: errors; 2: wrong usage. docs/lint.md explains every code.
+    Exit code 0: no errors; 1: errors; 2: wrong usage. docs/lint.md explains every code.
     """
     if page:
         click.echo(pages.render(), nl=False)
         return
     if not names:
-        raise UsageError("no file is named", hint="name pipelines, manifests or trainyard.yaml")
+        raise UsageError("no files given", hint="pass pipelines, manifests or trainyard.yaml")
     left_out = _codes(ignore)
     judged = find_site(file, live, team or access.namespace, access)
     found: list[Finding] = []
     looked = 0
     for path in map(Path, dict.fromkeys(names)):
         if not path.exists():
-            raise UsageError("no such file", where=str(path), hint="name pipelines, manifests or trainyard.yaml")
+            raise UsageError("no such file", where=str(path), hint="pass pipelines, manifests or trainyard.yaml")
         if skip_others and not files.known(path):
             continue
         looked += 1

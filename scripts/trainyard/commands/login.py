@@ -20,45 +20,45 @@ if TYPE_CHECKING:
 CLIENT = "trainyard"
 POD_CA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"  # a notebook has none: TRAINYARD_CLUSTER_CA says where
 _issuer = click.option("--issuer", default="", envvar="TRAINYARD_ISSUER", metavar="URL",
-                       help="The OpenID Connect issuer; else the one that the kubeconfig has.")  # fmt: skip
-_client = click.option("--client-id", default="", metavar="ID", help=f"What the issuer calls us; else {CLIENT}.")
-_ca = click.option("--issuer-ca", default="", metavar="FILE", help="Authority of the issuer's certificate, PEM.")
+                       help="OpenID Connect issuer. Default: the kubeconfig's issuer.")  # fmt: skip
+_client = click.option("--client-id", default="", metavar="ID", help=f"OAuth client ID. Default: {CLIENT}.")
+_ca = click.option("--issuer-ca", default="", metavar="FILE", help="CA certificate of the issuer (PEM).")
 
 
 @click.command()
 @_issuer
 @_client
 @_ca
-@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Asked for instead of those that we know.")
-@click.option("--device", is_flag=True, help="Log in with a code, in a browser elsewhere.")
+@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Scope to request instead of the defaults.")
+@click.option("--device", is_flag=True, help="Log in with a code, in a browser on another device.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
     metavar="PORT",
-    help="Of 127.0.0.1, where the issuer allows only certain ones.",
+    help="Local callback port, if the issuer allows only certain ports.",
 )
-@click.option("--hub", is_flag=True, help="In a notebook: as whom the hub has logged you in.")
-@click.option("--server", default="", metavar="URL", help="The API server; else that of the kubeconfig's context.")
-@click.option("--certificate-authority", "authority", default="", metavar="FILE", help="Of the API server, PEM.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig. Default: KUBECONFIG or ~/.kube/config.")
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig that has the cluster.")
-@click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team; else the context's namespace.")
+@click.option("--hub", is_flag=True, help="In a notebook, use the hub's log-in.")
+@click.option("--server", default="", metavar="URL", help="URL of the API server. Default: the context's server.")
+@click.option("--certificate-authority", "authority", default="", metavar="FILE", help="CA of the API server (PEM).")
+@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig. Default: $KUBECONFIG or ~/.kube/config.")
+@click.option("--context", default="", metavar="NAME", help="Kubeconfig context to take the cluster from.")
+@click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team. Default: the context's namespace.")
 @click.option(
     "-o",
     "--output",
     default="",
     metavar="FILE",
-    help="Where the kubeconfig is written, - for standard output without a log-in; else into --kubeconfig.",
+    help="File to write the kubeconfig to; - prints it without a log-in. Default: --kubeconfig.",
 )
 @click.option("--credential", is_flag=True, hidden=True, help="Answer kubectl with a token.")
 def login(
     issuer: str, client_id: str, issuer_ca: str, scopes: tuple[str, ...], device: bool, port: int, hub: bool,
     server: str, authority: str, kubeconfig: str, context: str, namespace: str, output: str, credential: bool,
 ) -> None:  # fmt: skip
-    """Log in by OpenID Connect. Writes a kubeconfig that renews itself. A browser opens, or a code is shown where there
-    is none. The kubeconfig holds no token: kubectl and trainyard ask this program for one, which keeps tokens in a file
-    that you alone can read, and renews them.
+    """Log in by OpenID Connect. Opens a browser, or shows a code if no browser is found. Writes a kubeconfig that
+    contains no token: kubectl and trainyard request tokens from this program, which stores them in a file that only you
+    can read, and renews them.
 
     \b
     trainyard login --issuer https://login.example.org --server https://cluster:6443 \\
@@ -94,11 +94,11 @@ def login(
 
 @click.command()
 @_issuer
-@click.option("--client-id", default="", metavar="ID", help="Of this client alone.")
+@click.option("--client-id", default="", metavar="ID", help="Log out only this OAuth client.")
 @_ca
 def logout(issuer: str, client_id: str, issuer_ca: str) -> None:
-    """Forget the tokens of every log-in, or of one issuer. The issuer forgets them, too, if it can. A copy of a token
-    counts until it ends, minutes later. Your browser may still be logged in at the issuer.
+    """Delete the tokens of every log-in, or of one issuer. Also revokes them at the issuer, if possible. A copied
+    token stays valid until it expires, minutes later. Your browser may still be logged in at the issuer.
     """
     from trainyard.login import session, store
 
@@ -108,7 +108,7 @@ def logout(issuer: str, client_id: str, issuer_ca: str) -> None:
         session.log_out(session.Settings(held, client, issuer_ca or ca))
         click.echo(f"logged out of {held}")
     if not found:
-        click.echo(f"nobody was logged in{f' at {issuer}' if issuer else ''}")
+        click.echo(f"no log-in found{f' at {issuer}' if issuer else ''}")
 
 
 def _hub_tokens() -> Tokens:
@@ -155,13 +155,13 @@ def _cluster(server: str, authority: str, files: list[Path], context: str, hub: 
     if hub and not server:
         host, port = (os.environ.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
         if not host:
-            raise TrainyardError("not in a pod: KUBERNETES_SERVICE_HOST is not set", hint="give --server")
+            raise TrainyardError("not in a pod: KUBERNETES_SERVICE_HOST is not set", hint="pass --server")
         server = f"https://{f'[{host}]' if ':' in host else host}:{port or 443}"
         authority = authority or os.environ.get("TRAINYARD_CLUSTER_CA", POD_CA)
     if not server:
         return configs.chosen(files, context)
     if not server.startswith("https://"):
-        raise UsageError(f"--server {server} is not https", hint="write https://HOST:PORT")
+        raise UsageError(f"--server {server} is not an https URL", hint="write https://HOST:PORT")
     name = server.removeprefix("https://").rstrip("/")
     return configs.Cluster(name, server, configs.authority(authority) if authority else ""), ""
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from trainyard.kube import Kube
 
 TENSOR = re.compile(r"([A-Za-z0-9_.-]+):([A-Z0-9]+):(-?\d+(?:,-?\d+)*)(?::(\w+))?")
-SPELLED = "write NAME:DATATYPE:SHAPE, such as image:FP32:-1,784; -1 stands for any length"
+SPELLED = "write NAME:DATATYPE:SHAPE, such as image:FP32:-1,784; -1 means any length"
 
 
 @click.group()
 def models() -> None:
-    """Register and compare versions of models. MODEL is a model's name, which means the version that was registered
-    last, or NAME@VERSION; the beginning of a version will do.
+    """Register and compare versions of models. MODEL is NAME, which means the version registered last, or NAME@VERSION;
+    a unique prefix of the version is enough.
     """
 
 
@@ -52,7 +52,7 @@ def list_(name: str, form: str, access: Access) -> None:
     elif cards:
         click.echo(comparison.listing(cards, _served(kube)))
     else:
-        hint = "`trainyard models register FOLDER NAME` brings one"
+        hint = "register one with `trainyard models register FOLDER NAME`"
         click.echo(f"no models{f' called {name}' if name else ''} in {kube.namespace}; {hint}", err=True)
 
 
@@ -62,8 +62,8 @@ def list_(name: str, form: str, access: Access) -> None:
 @output("table", "json", "yaml")
 @options
 def compare(first: str, second: str, form: str, access: Access) -> None:
-    """Compare two versions of a model. Shows data, code, run, metrics and digest. With one MODEL: that version, and the
-    one in service.
+    """Compare two versions of a model. Shows data, code, run, metrics and digest. With one MODEL, compares that version
+    with the one in service.
     """
     from trainyard.serving import comparison, shelf
 
@@ -73,7 +73,7 @@ def compare(first: str, second: str, form: str, access: Access) -> None:
         if not second:
             now = _served(kube).get(one.name)
             if not now:
-                raise UsageError(f"{one.name} is not in service", hint="name a second version to compare it with")
+                raise UsageError(f"{one.name} is not in service", hint="pass a second version to compare with")
             one, second = found.find(f"{one.name}@{now}"), one.title
         other = found.find(second)
     if form == "table":
@@ -85,28 +85,28 @@ def compare(first: str, second: str, form: str, access: Access) -> None:
 @models.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("name")
-@click.option("--framework", default="", help="pytorch, tensorflow, sklearn or onnx.")
-@click.option("--file", default="", help="The model's file, or folder, in FOLDER; needed where there are several.")
-@click.option("--input", "inputs", multiple=True, metavar="NAME:DATATYPE:SHAPE", help="What goes in; may be repeated.")
+@click.option("--framework", default="", help="Framework: pytorch, tensorflow, sklearn or onnx.")
+@click.option("--file", default="", help="Model file or folder in FOLDER; required if FOLDER contains several.")
+@click.option("--input", "inputs", multiple=True, metavar="NAME:DATATYPE:SHAPE", help="Input tensor; may be repeated.")
 @click.option(
-    "--output-tensor", "outputs", multiple=True, metavar="NAME:DATATYPE:SHAPE[:METHOD]", help="What comes out."
+    "--output-tensor", "outputs", multiple=True, metavar="NAME:DATATYPE:SHAPE[:METHOD]", help="Output tensor."
 )
 @click.option(
-    "--builder", default="", metavar="FILE.py:FUNCTION", help="Of PyTorch's weights alone: what makes the module."
+    "--builder", default="", metavar="FILE.py:FUNCTION", help="Function that builds the module for PyTorch weights."
 )
-@click.option("--metric", "metrics", multiple=True, metavar="NAME=VALUE", help="How good it is; may be repeated.")
-@click.option("--data", default="", help="What it was trained on.")
-@click.option("--code", default="", help="What trained it: a commit, a digest.")
-@click.option("--run", default="", help="The run that trained it.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME=VALUE", help="Quality metric; may be repeated.")
+@click.option("--data", default="", help="Training data.")
+@click.option("--code", default="", help="Training code: a commit or a digest.")
+@click.option("--run", default="", help="Run that trained the model.")
 @click.option(
-    "--version", default="", help="Default: made of the content, so that the same content is the same version."
+    "--version", default="", help="Version. Default: derived from the content; equal content has an equal version."
 )
-@click.option("--dry-run", is_flag=True, help="Print the card, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the card without uploading anything.")
 @output("name", "json", "yaml")
 @options
 def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any) -> None:
-    """Register FOLDER as a version of model NAME. What FOLDER/model.json and FOLDER/metrics.json say counts, and
-    options go before them. All files of FOLDER are sent; a version never changes afterwards.
+    """Register FOLDER as a version of model NAME. Reads FOLDER/model.json and FOLDER/metrics.json; options override
+    them. Uploads all files in FOLDER. A registered version never changes.
 
     \b
     trainyard models register results digits --framework pytorch \\
@@ -128,8 +128,8 @@ def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any
 @models.command()
 @click.argument("model")
 @click.option("--metric", default="accuracy", show_default=True, help="Metric of the cards to compare.")
-@click.option("--gain", type=float, default=0.0, show_default=True, help="Minimum improvement; below 0: may be worse.")
-@click.option("--minimum", type=float, help="Minimum value in any case.")
+@click.option("--gain", type=float, default=0.0, show_default=True, help="Minimum improvement; may be negative.")
+@click.option("--minimum", type=float, help="Minimum value of the metric.")
 @click.option("--lower", is_flag=True, help="Lower is better, as for a loss.")
 @output("text", "json", "yaml")
 @options
@@ -153,7 +153,7 @@ def gate(model: str, metric: str, gain: float, minimum: float | None, lower: boo
 
 
 def _served(kube: Kube) -> dict[str, str]:
-    """By model the version in service. {} where nothing may be seen of it."""
+    """The version in service by model; {} without permission to list deployments."""
     from trainyard.kube import KubeError
     from trainyard.serving import apply, by_kserve, versions
 

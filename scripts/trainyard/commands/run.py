@@ -11,23 +11,23 @@ from trainyard.errors import UsageError
 
 @click.command()
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@click.option("--local", "here", is_flag=True, help="Run on this machine; in the cluster it is `trainyard submit`.")
-@click.option("--param", "-p", "params", multiple=True, metavar="NAME=VALUE", help="An argument of the pipeline.")
-@click.option("--name", default=None, help="Which pipeline, when the file has several.")
+@click.option("--local", "here", is_flag=True, help="Run on this machine; for the cluster, use `trainyard submit`.")
+@click.option("--param", "-p", "params", multiple=True, metavar="NAME=VALUE", help="Argument of the pipeline.")
+@click.option("--name", default=None, help="Pipeline to run, if the file contains several.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("out/local"),
     show_default=True,
-    help="Folder for artifacts and logs, and in place of buckets.",
+    help="Folder for artifacts and logs; also replaces buckets.",
 )
 def run(pipeline: Path, here: bool, params: tuple[str, ...], name: str | None, out: Path) -> int:
     """Run a kfp pipeline on this machine, without a cluster. Steps are processes, buckets are folders, and training
-    components start their ranks here. What needs a cluster is listed before the run, and ignored.
+    components start their ranks here. Features that need a cluster are listed before the run and ignored.
     """
     if not here:
         raise UsageError(
-            "`run` works on this machine only", hint="add --local, or use `trainyard submit` for the cluster"
+            "`run` only runs on this machine", hint="add --local, or use `trainyard submit` for the cluster"
         )
     from trainyard.pipelines.ir import compile as compiling
     from trainyard.pipelines.local import arguments, engine, folders, notes

@@ -50,7 +50,7 @@ def named(kube: Kube, text: str) -> NamedRun:
         return NamedRun(name)
     if prefix:
         raise jobs.missing(kube, name)
-    hint = "`trainyard runs list` shows those there are"
+    hint = "list all runs with `trainyard runs list`"
     raise KubeError(f"no run or job {name} in {kube.namespace}", status=404, hint=hint)
 
 

@@ -32,8 +32,8 @@ _pipeline = click.argument("run", metavar="RUN", shell_complete=complete_pipelin
 
 @click.group()
 def runs() -> None:
-    """Show, follow, stop, retry and delete runs. A run is one of a pipeline, or a training job. If both have the name,
-    write pipeline/NAME or job/NAME.
+    """Show, follow, stop, retry and delete runs. A run is a run of a pipeline or a training job. If both have the same
+    name, write pipeline/NAME or job/NAME.
     """
 
 
@@ -48,8 +48,8 @@ runs.add_command(tensorboard)
 @common.output(*FORMATS)
 @options
 def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
-    """List the team's runs, newest first. Runs of pipelines and training jobs, without the jobs that steps of pipelines
-    created.
+    """List the team's runs, newest first. Includes runs of pipelines and training jobs, without jobs created by
+    pipeline steps.
     """
     from trainyard.commands import runs_list
     from trainyard.observe import listing
@@ -69,8 +69,8 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
 
 @runs.command()
 @_run
-@click.option("-f", "--follow", is_flag=True, help="Follow the run to its end; exit code 1 if it failed.")
-@click.option("--lineage", is_flag=True, help="Show which task made which artifact from what, with digests.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the run to its end; exit code 1 if the run fails.")
+@click.option("--lineage", is_flag=True, help="Show the inputs and outputs of each task, with digests.")
 @common.output(*FORMATS[:-1])
 @options
 def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> None:
@@ -81,7 +81,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     from trainyard.pipelines.runs.snapshot import Observer
 
     if follow and (lineage or form != "table"):
-        raise UsageError("--follow shows the table only", hint="leave out --lineage and -o")
+        raise UsageError("--follow only shows the table", hint="remove --lineage and -o")
     kube = access.connect()
     this = NamedRun(run.removeprefix(f"{PIPELINE}/")) if lineage else named(kube, run)
     if this.job:
@@ -99,7 +99,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
         seen = Observer(kube, run).poll()
     except KubeError as error:
         if lineage and error.status == 404:
-            pipeline(kube, run, "has no lineage", "`trainyard runs show {name}` shows it")
+            pipeline(kube, run, "has no lineage", "show the job with `trainyard runs show {name}`")
         raise
     if lineage:
         from trainyard.pipelines.runs import lineage as made
@@ -122,7 +122,7 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
 
     places = stored.lineage(run)
     if not places:
-        raise TrainyardError(f"run {run.name} has left no lineage: no step has ended, or kfp made none of them")
+        raise TrainyardError(f"no lineage found for run {run.name}: no step has ended, or kfp created none of them")
     with stored.reached(kube) as store:
         return [json.loads(store.read(f"{place.bucket}/{place.key}")) for place in places]
 
@@ -131,9 +131,8 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
 @_runs
 @options
 def stop(names: tuple[str, ...], access: Access) -> None:
-    """Stop runs; what they have written stays. Their pods get SIGTERM. Stopping a pipeline's run deletes its training
-    jobs; only its exit task still starts. A stopped training job stays for inspection, except a Volcano Job, which is
-    deleted.
+    """Stop runs, but keep their output. Their pods get SIGTERM. Stopping a pipeline run deletes its training jobs; only
+    its exit task still starts. A stopped training job is kept for inspection, except a Volcano Job, which is deleted.
     """
     from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import actions
@@ -145,20 +144,20 @@ def stop(names: tuple[str, ...], access: Access) -> None:
             click.echo(of_jobs.stop(kube, this.job))
             continue
         name = this.name
-        click.echo(f"run {name} {'is stopping' if actions.stop(kube, name) else 'had ended already'}")
+        click.echo(f"run {name} {'is stopping' if actions.stop(kube, name) else 'has already ended'}")
 
 
 @runs.command()
 @_pipeline
-@click.option("-d", "--detach", is_flag=True, help="Do not follow it.")
+@click.option("-d", "--detach", is_flag=True, help="Return without following the run.")
 @options
 def retry(run: str, detach: bool, access: Access) -> None:
-    """Run the failed steps of a run again. And the steps after them; what succeeded is kept."""
+    """Run the failed steps of a run again. Also runs the steps after them; successful steps keep their results."""
     from trainyard.commands.run_names import pipeline
     from trainyard.pipelines.runs import actions, follow
 
     kube = access.connect()
-    again = "send it again with `trainyard train`; --resume {name} begins with its checkpoints"
+    again = "submit the job again with `trainyard train`; --resume {name} starts from its checkpoints"
     run = pipeline(kube, run, "can't be retried", again)
     actions.retry(access, kube, run, common.say)
     click.echo(f"retrying run {run}", err=True)
@@ -172,7 +171,7 @@ def retry(run: str, detach: bool, access: Access) -> None:
 
 @runs.command()
 @_runs
-@click.option("--force", is_flag=True, help="Also what has not ended.")
+@click.option("--force", is_flag=True, help="Also delete runs that have not ended.")
 @options
 def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
     """Delete runs with their pods. Artifacts, logs, lineage and results stay in the store."""
@@ -188,7 +187,7 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
         name = this.name
         found = nodes.run(snapshot.fetch(kube, name))
         if not found.ended and not force:
-            raise UsageError(f"run {name} is {found.state}", hint="stop it first, or add --force")
+            raise UsageError(f"run {name} is {found.state}", hint="stop the run first, or add --force")
         actions.delete(kube, name)
         click.echo(f"run {name} deleted")
 
@@ -196,7 +195,7 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
 @runs.command()
 @_pipeline
 @click.argument("artifact", metavar="[STEP/ARTIFACT]", required=False)
-@click.option("--to", type=click.Path(path_type=Path), help="Where to write it. Default: its name, in this folder.")
+@click.option("--to", type=click.Path(path_type=Path), help="File to write to. Default: its name, in this folder.")
 @common.output("table", "json", "yaml")
 @options
 def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access: Access) -> None:
@@ -206,15 +205,15 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     from trainyard.pipelines.runs import nodes, snapshot, stored
 
     kube = access.connect()
-    run = pipeline(kube, run, "has no artifacts", "`trainyard train --attach {name}` brings its results")
+    run = pipeline(kube, run, "has no artifacts", "fetch its results with `trainyard train --attach {name}`")
     found = nodes.run(snapshot.fetch(kube, run))
     if artifact is None:
         if to is not None:
-            raise UsageError("--to needs an artifact", hint="name one as STEP/ARTIFACT")
+            raise UsageError("--to needs an artifact", hint="pass STEP/ARTIFACT")
         places = stored.artifacts(found)
         if form == "table":
             rows = [["STEP", "ARTIFACT", "URI"], *([one.step, one.name, one.uri] for one in places)]
-            click.echo(columns(rows) if places else f"run {run} has left no artifacts", err=not places)
+            click.echo(columns(rows) if places else f"no artifacts found for run {run}", err=not places)
         else:
             listed = [{"step": one.step, "artifact": one.name, "uri": one.uri} for one in places]
             click.echo(structured.text(listed, form), nl=False)
@@ -222,7 +221,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     place = stored.find(found, artifact)
     target = to or Path(place.name)
     if target.exists():
-        raise UsageError(f"{target} already exists", hint="choose another place with --to")
+        raise UsageError(f"{target} already exists", hint="choose another file with --to")
     with stored.reached(kube) as store:
         stored.fetch(store, place, target)
     click.echo(f"{place.uri} -> {target}")

@@ -16,13 +16,13 @@ FORMS = ("table", "json", "yaml")
 @click.command()
 @click.argument("names", metavar="NAME NAME...", nargs=-1, required=True, shell_complete=complete)
 @click.option("--different", is_flag=True, help="Show only rows in which the runs differ.")
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the metrics into this file, too.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the metrics to this file.")
 @common.output("table", "json", "yaml")
 @options
 def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str, access: Access) -> None:
     """Compare runs side by side. Shows parameters, metrics, data and code, each with its digest. Metrics are the
-    numbers of a job's metrics.json, and what steps of a pipeline return or log as kfp's Metrics. Rows in which the runs
-    differ are marked. Of a job that is gone the metrics are shown, as long as they are in the store.
+    numbers in a job's metrics.json, and those that pipeline steps return or log as kfp Metrics. Rows in which the runs
+    differ are marked. For a deleted job, the metrics are shown as long as the store keeps them.
     """
     from trainyard.commands.run_names import NamedRun, named_or_gone
     from trainyard.observe import comparison, comparison_svg
@@ -30,7 +30,7 @@ def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str
     from trainyard.training import facts as of_jobs
 
     if len(names) < 2:
-        raise UsageError("one run can't be compared", hint="name at least two")
+        raise UsageError("only one run given", hint="pass at least two runs")
     common.drawable(svg)
     kube = access.connect()
     chosen = [named_or_gone(kube, name) for name in names]

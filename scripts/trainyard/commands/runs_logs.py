@@ -1,4 +1,4 @@
-"""`trainyard runs logs`: from pods as long as they are there, afterwards from the store."""
+"""`trainyard runs logs`: from pods as long as they exist, afterwards from the store."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", metavar="NAME", shell_complete=complete)
 @click.argument("step", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Wait for the step to start and go on until it ends.")
-@click.option("--tail", type=click.IntRange(min=0), help="Only the last lines.")
-@click.option("--attempt", type=click.IntRange(min=1), help="Which attempt. Default: the last.")
+@click.option("-f", "--follow", is_flag=True, help="Wait for the step to start, and follow it until it ends.")
+@click.option("--tail", type=click.IntRange(min=0), help="Number of last lines to print.")
+@click.option("--attempt", type=click.IntRange(min=1), help="Attempt whose log to print. Default: the last.")
 @options
 def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: int | None, access: Access) -> None:
-    """Print the log of a run, or of one step. Without STEP, the logs of all steps that ran, each line with its step's
-    name. Of a training job: the log of the rank that speaks for it, or of STEP, such as worker-1. Where pods are gone
-    already, their logs come from the store, if the site keeps them: NAME may then also be that of a run that is
-    deleted, or of a pod; --attempt says which of several pods of the same name.
+    """Print the log of a run, or of one step. Without STEP, prints the logs of all steps that ran, each line with the
+    step's name. For a training job, prints the log of the main rank, or of STEP, such as worker-1. Logs of deleted pods
+    come from the store, if the site keeps them: then NAME may also be a deleted run or a pod; --attempt selects one of
+    several pods of the same name.
     """
     from trainyard.commands.run_names import named, split
     from trainyard.observe.jobs import MissingError
@@ -58,7 +58,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
             try:
                 if attempt:
                     raise NoLogError(
-                        "a training job has no --attempt", hint="leave it out: the log is of the last start"
+                        "training jobs do not support --attempt", hint="remove it to get the log of the last start"
                     )
                 for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=say):
                     _write(line)
@@ -80,7 +80,7 @@ class StoredLogs:
         """What is kept of a run, or of one pod or step of it.
 
         Args:
-            otherwise: why its log isn't had where pods run.
+            otherwise: why the pods don't provide the log.
 
         Raises:
             TrainyardError: `otherwise` where the site keeps no logs; else that nothing is kept of it, either.
@@ -96,7 +96,7 @@ class StoredLogs:
         if not self._contract.log_bucket:
             raise otherwise
         if self._store is None:
-            say(f"{otherwise.what}; looking for it in the store")
+            say(f"{otherwise.what}; searching the store")
             self._store = self._opened.enter_context(_reached(self._kube, self._contract))
         root = f"{self._contract.log_bucket}/{self._kube.namespace}"
         return list(kept.logs(self._store, root, run, step, attempt=attempt or self._attempt, say=say))
@@ -129,7 +129,7 @@ def _of_pipeline(
     found = nodes.run(snapshot.fetch(kube, name))
     if step is None:
         if follow or attempt:
-            raise UsageError("--follow and --attempt need a STEP", hint=f"`trainyard runs show {name}` names them")
+            raise UsageError("--follow and --attempt need a STEP", hint=f"list them with `trainyard runs show {name}`")
         for each in found.steps:
             if each.nodes or each.state == "cached":
                 _one_of_all(kube, kept, found, each, tail)
@@ -145,7 +145,7 @@ def _of_pipeline(
 
 
 def _one_of_all(kube: Kube, kept: StoredLogs, run: Run, step: Step, tail: int | None) -> None:
-    """A step's log, each line with its name; that there is none is said, and doesn't keep from the others."""
+    """A step's log, each line with its name; a missing log is reported, and the other steps still follow."""
     from trainyard.pipelines.runs import logs as reading
     from trainyard.training.kept import NoLogError
 

@@ -1,4 +1,4 @@
-"""`trainyard runs tensorboard`: what a run has written for TensorBoard, on this machine's browser."""
+"""`trainyard runs tensorboard`: a run's event files in TensorBoard, for this machine's browser."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LONGEST = 24 * 3600
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)
 @click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="Local port; 0: any.")
-@click.option("--for", "deadline", default="2h", show_default=True, help="The pod ends after this time by itself.")
+@click.option("--for", "deadline", default="2h", show_default=True, help="Maximum lifetime of the pod.")
 @options
 def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access) -> None:
     """Show runs' event files in TensorBoard, until Ctrl-C.
 
-    A pod in the team's namespace reads them from the object store, as they come; this command forwards its port and
-    takes it away at the end. Write them below the results folder: TRAINYARD_RESULTS, or {out} in a pipeline. A finished
-    job's are found as long as they are in the store.
+    A pod in the team's namespace reads the files from the object store as they arrive; this command forwards the pod's
+    port, and deletes the pod at the end. Scripts must write event files below the results folder: $TRAINYARD_RESULTS,
+    or {out} in a pipeline. Files of finished jobs are available as long as the store keeps them.
     """
     from trainyard.kinds import TeamConfig
     from trainyard.kinds.spec import seconds
@@ -37,7 +37,7 @@ def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access
 
     time_s = seconds(deadline)
     if time_s > LONGEST:
-        raise UsageError(f"--for is {deadline}, a day at most", hint="run the command again when it is over")
+        raise UsageError(f"--for {deadline} exceeds one day", hint="use at most 1d, then run the command again")
     kube, known = connected(access)
     config = TeamConfig.of(known, kube.namespace)
     places = [f"{place}={name}" for name in names for place in _places(kube, name, known.pipelines.get("bucket", ""))]

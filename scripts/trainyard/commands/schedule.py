@@ -21,19 +21,19 @@ def schedule() -> None:
 @schedule.command()
 @_name
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@click.option("--cron", multiple=True, metavar="'M H D M W'", help="When runs begin; may be given several times.")
-@click.option("--every", default="", metavar="TIME", help="From one begin to the next, from midnight on: 30m, 90m, 1d.")
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="In which --cron counts.")
-@click.option("--start", default="", metavar="DATE", help="No run begins before.")
-@click.option("--end", default="", metavar="DATE", help="No run begins from then on.")
-@click.option("--catch-up", default="", metavar="TIME", help="Begin the last run that was missed, so late at most.")
+@click.option("--cron", multiple=True, metavar="'M H D M W'", help="Cron schedule of runs; may be repeated.")
+@click.option("--every", default="", metavar="TIME", help="Interval between runs, counted from midnight: 30m, 90m, 1d.")
+@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of --cron.")
+@click.option("--start", default="", metavar="DATE", help="Start no run before this time.")
+@click.option("--end", default="", metavar="DATE", help="Start no run from this time on.")
+@click.option("--catch-up", default="", metavar="TIME", help="Start the last missed run if it is at most this late.")
 @click.option("--max-running", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-              help="Runs at once; 0: any number.")  # fmt: skip
-@click.option("--replace", is_flag=True, help="A run that is due ends the one before.")
-@click.option("--paused", is_flag=True, help="Create it, and begin no run before `resume`.")
-@click.option("--pipeline-name", default="", metavar="NAME", help="Which pipeline, when the file has several.")
+              help="Maximum number of concurrent runs; 0 sets no limit.")  # fmt: skip
+@click.option("--replace", is_flag=True, help="Replace a run in progress when the next one is due.")
+@click.option("--paused", is_flag=True, help="Create the schedule paused; start it with `resume`.")
+@click.option("--pipeline-name", default="", metavar="NAME", help="Pipeline to run, if the file contains several.")
 @what_runs
-@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="What to print.")
+@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="Output format.")
 @options
 def create(
     name: str, pipeline: Path, cron: tuple[str, ...], every: str, time_zone: str, start: str, end: str, catch_up: str,
@@ -41,8 +41,8 @@ def create(
     priority: str, experiment: str, no_cache: bool, dry_run: bool, contract_file: Path | None, form: str | None,
     access: Access,
 ) -> None:  # fmt: skip
-    """Create a schedule, as an Argo CronWorkflow. The pipeline is compiled and checked now, once; a later change of the
-    file changes no run.
+    """Create a schedule, as an Argo CronWorkflow. The pipeline is compiled and checked now; later changes to the file
+    do not affect scheduled runs.
 
     \b
     trainyard schedule create nightly train.py --cron '0 4 * * *' --time-zone Europe/Berlin
@@ -57,9 +57,9 @@ def create(
         raise UsageError("no schedule given", hint="pass either --cron or --every")
     every_s = seconds(every) if every else 0
     if every_s % 60:
-        raise UsageError(f"--every {every} is not in whole minutes", hint="write it as 90m, 12h or 1d")
+        raise UsageError(f"--every {every} is not a whole number of minutes", hint="write 90m, 12h or 1d")
     if replace and max_running != 1:
-        raise UsageError("--replace keeps one run at a time", hint="leave out --max-running")
+        raise UsageError("--replace allows only one run at a time", hint="remove --max-running")
     wanted = wanted_run(pipeline, pipeline_name, given, queue, priority, experiment, no_cache)
     begin, stop = (schedules.moment(text, time_zone) if text else None for text in (start, end))
     if begin and stop and begin >= stop:
@@ -71,7 +71,7 @@ def create(
         caller.sign(kube, prepared.workflow)
     made = schedules.cron_workflow(name, prepared.workflow, times, paused=paused)
     if kube and not dry_run:
-        made = send.put(kube, made, "schedule", f"delete it with `trainyard schedule delete {name}`")
+        made = send.put(kube, made, "schedule", f"delete the schedule with `trainyard schedule delete {name}`")
         if max_running > 1:
             schedules.keep_limit(kube, made, max_running)
         say(f"schedule {name} created in {kube.namespace}{', paused' * paused}")
@@ -83,7 +83,7 @@ def create(
 @output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
-    """List schedules, and why a run was refused."""
+    """List schedules, and why runs were rejected."""
     from trainyard.observe.listing import columns
     from trainyard.pipelines import schedules
     from trainyard.times import now
@@ -124,7 +124,7 @@ def resume(name: str, access: Access) -> None:
 @_name
 @options
 def delete(name: str, access: Access) -> None:
-    """Delete a schedule with its runs. What the runs left in the store stays."""
+    """Delete a schedule and its runs. The store keeps the output of the runs."""
     from trainyard.pipelines import schedules
 
     kube = access.connect()

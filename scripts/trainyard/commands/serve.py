@@ -1,4 +1,4 @@
-"""Commands under `trainyard serve`; without another word it serves a model."""
+"""Commands under `trainyard serve`, which serves a model if no subcommand is given."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def serve() -> None:
     """Serve a registered model, and roll it back.
 
     \b
-    trainyard serve digits                        the version that was registered last
-    trainyard serve digits@3f2a --canary-share 25 beside the one in service
-    trainyard serve digits@3f2a                   in its place
-    trainyard serve rollback digits               back to the one before
+    trainyard serve digits                        serve the version registered last
+    trainyard serve digits@3f2a --canary-share 25 serve a canary beside the version in service
+    trainyard serve digits@3f2a                   replace the version in service
+    trainyard serve rollback digits               return to the previous version
     """
 
 
@@ -55,13 +55,13 @@ def _yaml(ctx: click.Context, param: click.Parameter, value: Path | None) -> dic
         found = yaml.safe_load(value.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            f"the values can't be read: {error.strerror}", where=str(value), hint="correct --values"
+            f"can't read the values: {error.strerror}", where=str(value), hint="correct --values"
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise UsageError("the values are not YAML", where=str(value), hint="correct the file") from None
+        raise UsageError("invalid YAML", where=str(value), hint="correct the file") from None
     if not isinstance(found, dict):
         raise UsageError(
-            "the values are not a map", where=str(value), hint="write keys of charts/model-server/values.yaml"
+            "the values are not a map", where=str(value), hint="use keys of charts/model-server/values.yaml"
         )
     return found
 
@@ -74,57 +74,57 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
             return value
     except cel.CelError:
         pass
-    raise UsageError(f"invalid quantity: --{param.name} {value}", hint=f"write one such as {AMOUNTS[str(param.name)]}")
+    raise UsageError(f"invalid quantity: --{param.name} {value}", hint=f"write it like {AMOUNTS[str(param.name)]}")
 
 
 @serve.command(SERVE)
 @click.argument("model")
-@click.option("--replicas", type=click.IntRange(0), help="Pods. Default at first: 2.")
-@click.option("--cpu", default="", callback=_amount, help=f"CPU that one pod asks for, such as {AMOUNTS['cpu']}.")
+@click.option("--replicas", type=click.IntRange(0), help="Number of pods. Initial default: 2.")
+@click.option("--cpu", default="", callback=_amount, help=f"CPU request of one pod, such as {AMOUNTS['cpu']}.")
 @click.option("--memory", default="", callback=_amount, help=f"Memory of one pod, such as {AMOUNTS['memory']}.")
-@click.option("--gpus", type=click.IntRange(0), help="GPUs of one pod, through the team's queue.")
+@click.option("--gpus", type=click.IntRange(0), help="GPUs of one pod, from the team's queue.")
 @click.option(
-    "--scale-by", type=click.Choice(("cpu", "requests", "concurrency", "none")), help="What the number of pods follows."
+    "--scale-by", type=click.Choice(("cpu", "requests", "concurrency", "none")), help="Metric for autoscaling."
 )
-@click.option("--min", "minimum", type=click.IntRange(0), help="Fewest pods then.")
-@click.option("--max", "maximum", type=click.IntRange(1), help="Most pods then.")
+@click.option("--min", "minimum", type=click.IntRange(0), help="Minimum number of pods when autoscaling.")
+@click.option("--max", "maximum", type=click.IntRange(1), help="Maximum number of pods when autoscaling.")
 @click.option(
-    "--target", type=click.IntRange(1), help="What one pod should have: percent, requests a second, or at a time."
+    "--target", type=click.IntRange(1), help="Target per pod: CPU percent, requests per second, or concurrent requests."
 )
-@click.option("--scale-source", type=click.Choice(("adapter", "keda", "keda-http")), help="Who counts requests.")
+@click.option("--scale-source", type=click.Choice(("adapter", "keda", "keda-http")), help="Source of request metrics.")
 @click.option(
-    "--from", "reach", type=click.Choice(("team", "namespaces", "outside")), help="Who may ask it. Default: team."
-)
-@click.option(
-    "--by", type=click.Choice(("nodePort", "loadBalancer", "ingress", "gateway")), help="The way in from outside."
-)
-@click.option("--host", default="", help="Host name of ingress or gateway.")
-@click.option("--key", is_flag=True, help="Issue a key, which is printed once, and require one from now on.")
-@click.option("--revoke-keys", is_flag=True, help="Revoke the keys issued before.")
-@click.option(
-    "--canary-share", type=click.IntRange(1, 99), help="Beside the version in service, with this share in percent."
+    "--from", "reach", type=click.Choice(("team", "namespaces", "outside")), help="Clients to allow. Default: team."
 )
 @click.option(
-    "--runtime", type=click.Choice(("model-server", "triton", "vllm")), help="What answers. Default: model-server."
+    "--by", type=click.Choice(("nodePort", "loadBalancer", "ingress", "gateway")), help="Access for outside clients."
 )
-@click.option("--image", default="", help="The server's image, where it is none of the platform's.")
-@click.option("--kserve/--no-kserve", default=None, help="As KServe's InferenceService.")
+@click.option("--host", default="", help="Host name of the ingress or gateway.")
+@click.option("--key", is_flag=True, help="Issue a key, print it once, and require a key from now on.")
+@click.option("--revoke-keys", is_flag=True, help="Revoke all keys issued before.")
+@click.option(
+    "--canary-share", type=click.IntRange(1, 99), help="Serve as a canary, with this share of the replicas in percent."
+)
+@click.option(
+    "--runtime", type=click.Choice(("model-server", "triton", "vllm")), help="Server software. Default: model-server."
+)
+@click.option("--image", default="", help="Image of the server, instead of the platform's.")
+@click.option("--kserve/--no-kserve", default=None, help="Use KServe's InferenceService.")
 @click.option(
     "--values",
     type=click.Path(dir_okay=False, path_type=Path),
     callback=_yaml,
-    help="Further values of charts/model-server.",
+    help="File with additional values of charts/model-server.",
 )
 @common.wait
 @common.timeout
-@click.option("--dry-run", is_flag=True, help="Print what would be applied, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the objects without applying them.")
 @click.option(
     "-o",
     "--output",
     "form",
     type=click.Choice(("name", "yaml", "json")),
     default="name",
-    help="With yaml or json: print the objects, as kubectl apply takes them.",
+    help="Output format; yaml and json print the objects for kubectl apply.",
 )
 @options
 def model(
@@ -138,8 +138,8 @@ def model(
     access: Access,
     **said: Any,
 ) -> None:
-    """Serve a registered version of MODEL. MODEL is NAME, or NAME@VERSION. Settings that you leave out stay as they
-    were. The new version gets requests once it is warm, and the old one's pods finish the requests they have.
+    """Serve a registered version of MODEL. MODEL is NAME or NAME@VERSION. Omitted settings keep their current values.
+    The new version gets requests once it is warm; pods of the old version finish their requests in progress.
     """
     from trainyard.serving import apply, plan, render, settings, shelf
     from trainyard.serving.cards import split
@@ -167,7 +167,7 @@ def model(
     _shown(text, aside=form != "name")
     canary = bool(wish.canary)
     share = f" with {wish.canary} % of the replicas" * canary
-    click.echo(f"{card.title} goes into service{share} at {_address(card.name, kube.namespace)}", err=True)
+    click.echo(f"starting {card.title}{share} at {_address(card.name, kube.namespace)}", err=True)
     if wait and not values.get("inferenceService", {}).get("enabled"):
         apply.wait(kube, card.name, timeout, common.say, canary=canary)
         click.echo(f"{card.title} is in service", err=True)
@@ -178,15 +178,15 @@ def model(
 @serve.command()
 @click.argument("model")
 @click.option(
-    "--to", default="", metavar="VERSION", help="An earlier version, or its beginning. Default: the one before."
+    "--to", default="", metavar="VERSION", help="Earlier version, or a prefix of it. Default: the previous version."
 )
 @common.wait
 @common.timeout
-@click.option("--dry-run", is_flag=True, help="Say which version it would be, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the target version without changing anything.")
 @options
 def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, access: Access) -> None:
-    """Roll back to the version before. If there is a canary, remove it; else serve the version before. The earlier
-    version comes from the cluster's history: nothing is rendered, and nothing is read from the store.
+    """Roll back to the previous version. If a canary exists, only removes the canary. The previous version comes from
+    the cluster's history: nothing is rendered, and nothing is read from the store.
     """
     from trainyard.kube.client import JSON_PATCH
     from trainyard.serving import apply, versions
@@ -196,11 +196,11 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
     kube = access.connect()
     now = apply.deployment(kube, name)
     if now is None:
-        what, hint = f"{name} is not in service", "`trainyard serve list` shows what is"
+        what, hint = f"{name} is not in service", "list served models with `trainyard serve list`"
         if apply.served(kube, name):
             what, hint = (
-                f"{name} is served by KServe, which goes back by itself",
-                "serve the earlier version by its name",
+                f"{name} is served by KServe, which rolls back by itself",
+                "serve NAME@VERSION instead",
             )
         raise TrainyardError(what, where=kube.namespace, hint=hint)
     path = kube.path("apps/v1", "deployments", apply.name_of(name))
@@ -209,13 +209,13 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
             kube.delete(f"{path}-canary")
             kube.patch(path, versions.whole(now), content=JSON_PATCH)
         click.echo(
-            f"the canary of {name} {'would go' if dry_run else 'is gone'}; the version in service stays", err=True
+            f"{'would delete' if dry_run else 'deleted'} the canary of {name}; the version in service stays", err=True
         )
     else:
         served = versions.of_template(now["spec"]["template"])
         target = versions.before(versions.history(kube, name), served.version if served else "", to)
         change = versions.change(now, target)
-        click.echo(f"{name} {'would go' if dry_run else 'goes'} back to {target.version}", err=True)
+        click.echo(f"{'would roll' if dry_run else 'rolling'} {name} back to {target.version}", err=True)
         if not dry_run:
             kube.patch(path, change, content=JSON_PATCH)
         click.echo(f"{name}@{target.version}")
@@ -227,7 +227,7 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
 @common.output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
-    """List models in service. With version, replicas, who may ask them, and where."""
+    """List models in service. Shows version, replicas, access and address."""
     from trainyard.serving import overview
 
     kube = access.connect()
@@ -240,14 +240,14 @@ def list_(form: str, access: Access) -> None:
     elif rows:
         click.echo(overview.table(rows))
     else:
-        click.echo(f"no models are in service in {kube.namespace}; `trainyard serve MODEL` brings one", err=True)
+        click.echo(f"no models are in service in {kube.namespace}; serve one with `trainyard serve MODEL`", err=True)
 
 
 @serve.command()
 @click.argument("model")
 @options
 def stop(model: str, access: Access) -> None:
-    """Take MODEL out of service. Its versions stay registered."""
+    """Stop serving MODEL. Its versions stay registered."""
     from trainyard.serving import apply
     from trainyard.serving.cards import split
 
@@ -256,7 +256,7 @@ def stop(model: str, access: Access) -> None:
     gone = apply.stop(kube, name)
     if not gone:
         raise TrainyardError(
-            f"{name} is not in service", where=kube.namespace, hint="`trainyard serve list` shows what is"
+            f"{name} is not in service", where=kube.namespace, hint="list served models with `trainyard serve list`"
         )
     for one in gone:
         click.echo(f"deleted {one}", err=True)
@@ -275,7 +275,7 @@ def _wish(said: dict[str, Any], digest: str, only: bool) -> ServeRequest:
 def _shown(key: str, *, aside: bool) -> None:
     """Says a key that was made, once. `aside`: standard output has something else."""
     if key:
-        click.echo("this key is shown once, and only its digest is kept:", err=True)
+        click.echo("this key is shown only once; the cluster keeps only its digest:", err=True)
         click.echo(key, err=aside)
 
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 _WHAT = (
-    click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the pipeline."),
-    click.option("--queue", default="", help="One of the team's queues; else its own."),
-    click.option("--priority", default="", help="A priority class of the team."),
-    click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under."),
+    click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="Parameter of the pipeline."),
+    click.option("--queue", default="", help="Queue of the team to submit to. Default: the team's own."),
+    click.option("--priority", default="", help="Priority class of the team to use."),
+    click.option("-e", "--experiment", default="default", show_default=True, help="Experiment that groups the runs."),
     click.option("--no-cache", is_flag=True, help="Run every step, even if the cache has its result."),
-    click.option("--dry-run", is_flag=True, help="Check everything and print the object instead of sending it."),
+    click.option("--dry-run", is_flag=True, help="Check and print the object without submitting it."),
     common.contract_file,
 )
 
@@ -39,24 +39,24 @@ def what_runs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@click.option("--name", default="", help="Which pipeline, when the file has several.")
+@click.option("--name", default="", help="Pipeline to run, if the file contains several.")
 @what_runs
 @click.option(
     "-o",
     "--output",
     "form",
     type=click.Choice(["yaml", "json", "name"]),
-    help="What to print; with --wait the run as it ended.",
+    help="Output format; with --wait, prints the finished run.",
 )
-@click.option("--after-started", is_flag=True, help="Submit it once your team's queued jobs have started.")
-@click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
-@click.option("-d", "--detach", is_flag=True, help="Send it and return.")
+@click.option("--after-started", is_flag=True, help="Submit the run once your team's queued jobs have started.")
+@click.option("--wait", is_flag=True, help="Wait for the run to finish, without steps; exit code 1 if the run fails.")
+@click.option("-d", "--detach", is_flag=True, help="Submit the run and return.")
 @click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
 @click.option("--backend", type=click.Choice(["argo", "kfp"]), default="argo", show_default=True)
-@click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="Of the KFP backend.")
-@click.option("--token", envvar="KFP_TOKEN", default="", help="For the KFP backend; better in the variable KFP_TOKEN.")
-@click.option("--kfp-namespace", default="", help="Of a KFP backend for several users.")
-@click.option("--kfp-ca", default="", metavar="FILE", help="Certificate authority of the KFP backend.")
+@click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="URL of the KFP backend.")
+@click.option("--token", envvar="KFP_TOKEN", default="", help="Token of the KFP backend; prefer setting KFP_TOKEN.")
+@click.option("--kfp-namespace", default="", help="Namespace in a multi-user KFP backend.")
+@click.option("--kfp-ca", default="", metavar="FILE", help="CA certificate of the KFP backend.")
 @options
 def submit(
     pipeline: Path,
@@ -81,22 +81,22 @@ def submit(
     access: Access,
 ) -> None:
     """Run a pipeline in your team's queue. PIPELINE is a kfp file, compiled YAML, a hera workflow, or an Argo Workflow.
-    It is compiled, checked, translated, sent and followed. Ctrl-C ends the following, not the run.
+    Compiles, checks, translates, submits and follows the pipeline. Ctrl-C stops following, but the run continues.
     """
     if sum([wait, detach, bool(step), dry_run]) > 1:
         raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
     if step and form:
-        raise UsageError("--logs prints the log of a step, and -o the run", hint="choose one of them")
+        raise UsageError("--logs and -o exclude each other", hint="pass one of them")
     if after_started and (dry_run or backend == "kfp"):
-        raise UsageError("--after-started is for runs that are sent to a queue", hint="leave it out")
+        raise UsageError("--after-started is only for runs in a queue", hint="remove --after-started")
     wanted = wanted_run(pipeline, name, given, queue, priority, experiment, no_cache)
     if backend == "kfp":
         from trainyard.pipelines.submit.kfp_backend import Endpoint
 
         if form:
-            raise UsageError("-o is for the backend argo", hint="leave it out: the run's number is in the first line")
+            raise UsageError("-o is for the backend argo", hint="remove -o: the first line contains the run's ID")
         if dry_run or step:
-            raise UsageError("--dry-run and --logs are for the backend argo", hint="KFP takes the pipeline as compiled")
+            raise UsageError("--dry-run and --logs are for the backend argo", hint="remove them, or use --backend argo")
         _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)
         return
     if endpoint and click.get_current_context().get_parameter_source("endpoint") == ParameterSource.COMMANDLINE:
@@ -197,9 +197,9 @@ def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
     if not endpoint.url:
         raise UsageError("--backend kfp needs --endpoint", hint="or set KF_PIPELINES_ENDPOINT")
     if wanted.queue or wanted.priority:
-        raise UsageError("KFP knows neither queues nor priority classes", hint="leave out --queue and --priority")
+        raise UsageError("KFP supports neither queues nor priority classes", hint="remove --queue and --priority")
     if source.kind(wanted.file) != source.KFP:
-        raise UsageError("KFP takes kfp pipelines only", where=str(wanted.file), hint="leave out --backend kfp")
+        raise UsageError("KFP accepts only kfp pipelines", where=str(wanted.file), hint="remove --backend kfp")
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
     run = kfp_backend.submit(
         pipeline,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from trainyard.training.launch import Advice
 
 BUILD = (
-    "an image can't be built in a team's namespace: its pods may neither be root nor make user namespaces, "
-    "which every builder of images needs"
+    "can't build an image in a team's namespace: pods there may neither run as root nor create user namespaces, "
+    "which image builders need"
 )
 
 
@@ -32,16 +32,16 @@ BUILD = (
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @flags
 @click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
-@click.option("--file", type=click.Path(path_type=Path), help=f"Settings. Default: {FILE} of the folder.")
-@click.option("--resume", default="", metavar="RUN", help="Start from the checkpoints of this earlier run.")
-@click.option("--attach", default="", metavar="RUN", help="Follow an existing run, and fetch its results.")
-@click.option("--after-started", is_flag=True, help="Submit it once your team's queued jobs have started.")
-@click.option("--detach", is_flag=True, help="Don't follow it.")
+@click.option("--file", type=click.Path(path_type=Path), help=f"Settings file. Default: {FILE} in the code's folder.")
+@click.option("--resume", default="", metavar="RUN", help="Earlier run whose checkpoints to start from.")
+@click.option("--attach", default="", metavar="RUN", help="Existing run to follow and fetch results from.")
+@click.option("--after-started", is_flag=True, help="Submit the job once your team's queued jobs have started.")
+@click.option("--detach", is_flag=True, help="Return without following the job.")
 @click.option("--fetch/--no-fetch", default=True, help="Fetch the results into the code's folder at the end.")
-@click.option("--dry-run", is_flag=True, help="Print what would be created, and send nothing.")
-@click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", help="Of --dry-run.")
+@click.option("--dry-run", is_flag=True, help="Print the objects without creating them.")
+@click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", help="Dry-run format.")
 @contract_file
-@click.option("--build", is_flag=True, help="Refused: see docs/train.md.")
+@click.option("--build", is_flag=True, help="Not supported: see docs/train.md.")
 @options
 def train(
     command: tuple[str, ...],
@@ -59,7 +59,7 @@ def train(
     build: bool,
     access: Access,
 ) -> int | None:
-    """Train the code of this folder in the cluster. Sends the code, queues the job, follows it and fetches its results.
+    """Train the code of this folder in the cluster. Uploads the code, queues and follows the job, and fetches results.
 
     \b
     trainyard train --nodes 2 --gpus 2 --framework pytorch -- python train.py --epochs 3
@@ -68,7 +68,7 @@ def train(
     from trainyard.training import launch
 
     if build:
-        raise UsageError(BUILD, hint="leave --build out: the code runs on a base image; or build one yourself, --image")
+        raise UsageError(BUILD, hint="remove --build to use a base image, or pass --image with an image that you built")
     if not folder.is_dir():
         raise UsageError("no such folder", where=str(folder), hint="correct --dir")
     found = merged(folder, file, settings, command)
@@ -95,7 +95,7 @@ def train(
         new = launch.submit(kube, team_config, ready)
     click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
     if detach:
-        click.echo(f"follow it: trainyard train -n {team_config.team.name} --attach {ready.spec.name}", err=True)
+        click.echo(f"follow the job: trainyard train -n {team_config.team.name} --attach {ready.spec.name}", err=True)
         click.echo(ready.spec.name)
         return None
     return _follow(kube, team_config, ready.manifest, folder, ready.spec.results, fetch)
@@ -105,7 +105,7 @@ def train(
 @click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
 @click.option("--force", is_flag=True, help=f"Overwrite an existing {FILE}.")
 def init(folder: Path, force: bool) -> None:
-    """Write a trainyard.yaml for the code of this folder."""
+    """Write a trainyard.yaml for the code in this folder."""
     from trainyard.training import starter
 
     if not folder.is_dir():
@@ -151,7 +151,7 @@ def _brought(kube: Kube, team_config: TeamConfig, name: str, target: Path, resul
     try:
         files = launch.bring(kube, team_config, name, results, target)
     except TrainyardError as error:
-        click.echo(f"the results were not fetched: {error}", err=True)
+        click.echo(f"failed to fetch the results: {error}", err=True)
         return
     text = f"{len(files)} files in {target}" if files else f"rank 0 wrote nothing to {results}/"
     click.echo(f"results: {text}", err=True)
@@ -159,7 +159,7 @@ def _brought(kube: Kube, team_config: TeamConfig, name: str, target: Path, resul
 
 def _left(kube: Kube, manifest: dict[str, Any]) -> None:
     name = manifest["metadata"]["name"]
-    click.echo(f"\n{name} goes on. Follow it:  trainyard train -n {kube.namespace} --attach {name}", err=True)
+    click.echo(f"\n{name} continues. Follow it:  trainyard train -n {kube.namespace} --attach {name}", err=True)
     click.echo(f"Stop it:  trainyard runs stop -n {kube.namespace} {name}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""`trainyard values`: keeps a site's file of values in step with the chart."""
+"""`trainyard values`: keeps a site's values files in step with the chart."""
 
 from pathlib import Path
 
@@ -10,16 +10,16 @@ from trainyard.commands import common
 
 @click.group()
 def values() -> None:
-    """Keep files of values in step with the chart."""
+    """Keep values files in step with the chart."""
 
 
 @values.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("-i", "--write", is_flag=True, help="Write the files. Without it, they are unchanged.")
+@click.option("-i", "--write", is_flag=True, help="Write the files instead of only showing the differences.")
 def migrate(files: tuple[Path, ...], write: bool) -> int:
-    """Rename old values in files. Shows the difference for each FILE; comments and order stay. Exit code 0: nothing to
-    do, or all was written; 1: --write would change something; 2: a file can't be read or must be changed by hand, and
-    no file is written.
+    """Rename old values in values files. Shows the difference for each FILE; comments and order are kept. Exit code 0:
+    nothing to do, or all files were written; 1: --write would change a file; 2: a file can't be read or must be changed
+    by hand, and no file is written.
     """
     strings = [(file, common.read(str(file))) for file in files]
     changed = [(file, old, new) for file, old in strings if (new := migration.migrate(old, str(file))) != old]
@@ -28,6 +28,6 @@ def migrate(files: tuple[Path, ...], write: bool) -> int:
     if write:
         for file, _, new in changed:
             file.write_bytes(new.encode())
-    what = "written" if write else "to be written: add --write"
+    what = "written" if write else "would change; to write them, add --write"
     click.echo(f"{len(changed)} of {len(files)} files {what}" if changed else "nothing to change", err=True)
     return 1 if changed and not write else 0

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 @click.group()
 def wheels() -> None:
-    """Provide Python packages for runs of all teams. They lie in the object store. For the platform engineer."""
+    """Provide Python packages for runs of all teams. The object store keeps them. For the platform engineer."""
 
 
 @wheels.command()
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REQUIREMENTS|DIR...")
-@click.option("--python", default=PYTHON, show_default=True, metavar="X.Y", help="Python of the images that runs have.")
-@click.option("--without", multiple=True, metavar="NAME", help="Package that images have: skip it and what it needs.")
-@click.option("--index-url", default="", help="Index that pip uses instead of its usual one.")
-@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--python", default=PYTHON, show_default=True, metavar="X.Y", help="Python version of the runs' images.")
+@click.option("--without", multiple=True, metavar="NAME", help="Package to skip with its dependencies; images have it.")
+@click.option("--index-url", default="", help="Package index for pip to use instead of its default.")
+@click.option("--dry-run", is_flag=True, help="Print the wheels without uploading them.")
 @options
 def put(
     sources: tuple[Path, ...], python: str, without: tuple[str, ...], index_url: str, dry_run: bool, access: Access
 ) -> None:
-    """Upload wheels to the store. Those that requirements name and need, or those of a folder. pip on this machine
-    chooses them for the images' Python, whatever its own is. Files that are already stored are not sent again, and runs
-    install no file with another hash than the one that was sent.
+    """Upload wheels to the store. The wheels are those that requirements files list, with dependencies, or those in a
+    folder. pip on this machine selects them for the images' Python, not its own. Files that are already stored are not
+    sent again, and runs install only files whose hash matches the uploaded one.
 
     \b
     trainyard wheels put requirements.txt --without torch
@@ -51,7 +51,7 @@ def put(
             target = Path(scratch) / str(number)
             target.mkdir()
             if not source.exists():
-                raise UsageError("no such file or folder", where=str(source), hint="correct its name")
+                raise UsageError("no such file or folder", where=str(source), hint="correct the path")
             made = (
                 collect.folder(source, python)
                 if source.is_dir()
@@ -68,7 +68,7 @@ def put(
         with send.store(kube, known) as store:
             new = send.put(store, list(found.values()), say)
             send.publish(kube, store)
-    click.echo(f"{new} sent, {len(found) - new} were there", err=True)
+    click.echo(f"{new} sent, {len(found) - new} already stored", err=True)
 
 
 @wheels.command("list")
@@ -94,11 +94,11 @@ def list_wheels(form: str, access: Access) -> None:
 
 @wheels.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]|FILE...")
-@click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the wheels without removing them.")
 @options
 def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
-    """Remove wheels from the store. One file, one version of a package, or all versions. Runs whose requirements are
-    already installed keep them; new requirements no longer find them.
+    """Remove wheels from the store. NAME selects one version or all versions of a package, FILE a single wheel.
+    Requirements that are already installed keep them; new ones no longer find them.
 
     \b
     trainyard wheels remove einops==0.8.0

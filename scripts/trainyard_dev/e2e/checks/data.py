@@ -35,7 +35,7 @@ def put(context: Context) -> None:
                 figures |= {"files": due, "seconds": round(time.monotonic() - began, 1)}
                 require(out.strip() == f"s3://datasets/{NAMESPACE}/{NAME}", f"`data put` printed {out!r}")
                 _, said = _data(context, "put", folder)
-                require(f"0 files sent, {due} were there" in said, f"the same folder again: {said[-300:]}")
+                require(f"0 files sent, {due} already stored" in said, f"the same folder again: {said[-300:]}")
                 rows = {one["name"]: one for one in json.loads(_data(context, "list", "-o", "json")[0])}
                 require(rows[NAME]["files"] == due, f"the list has {rows[NAME]}, due are {due} files")
                 require("shared/mnist" in rows, f"the list lacks shared/mnist: {sorted(rows)}")

@@ -65,7 +65,7 @@ def test_the_difference_is_shown_and_nothing_written(trainyard: Call, file: Path
     assert [line.split()[1] for line in gone] == ["image:", "resources:"], "nothing else is touched"
     assert "Job mnist-demo: queue, schedulerName, tolerations" in ended.err
     assert "warning: docker.io/trainyard/trainer-tensorflow:0.4.0 replaces the image" in ended.err
-    assert "1 of 1 files to be written: add --write" in ended.err
+    assert "1 of 1 files would change; to write them, add --write" in ended.err
     assert file.read_text() == JOB
 
 
@@ -124,11 +124,11 @@ def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: p
     ("text", "arguments", "says"),
     [
         ("a: [", [], "invalid YAML: "),
-        ("a: 1", [], "contains an object without apiVersion and kind"),
+        ("a: 1", [], "found an object without apiVersion or kind"),
         ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is not a map"),
         (JOB, ["--team", "speech"], "the contract has no team speech"),
-        (JOB, ["-o", "x", "--write"], "--output is for one FILE, and without --write"),
-        (JOB, ["-", "--write"], "standard input can't be written to. print the result: --output=-"),
+        (JOB, ["-o", "x", "--write"], "--output needs a single FILE and no --write"),
+        (JOB, ["-", "--write"], "--write can't write to standard input. print the result with --output=-"),
     ],
 )
 def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, arguments: list[str], says: str) -> None:
@@ -144,7 +144,7 @@ def test_without_a_contract_nothing_is_written(trainyard: Call, file: Path, argu
     """The chart's defaults know neither teams nor their queues: a name with a mistake would be one."""
     ended = trainyard("adopt", str(file), *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert "no contract found, and the chart's defaults may not be your site's" in ended.error()
+    assert "no contract found; the chart's defaults may differ from your site's" in ended.error()
     assert file.read_text() == JOB
     shown = trainyard("adopt", str(file))
     assert shown.code == 1 and "warning: no contract found" in shown.err
@@ -154,5 +154,5 @@ def test_a_file_that_is_not_there(trainyard: Call, site: str) -> None:
     ended = trainyard("adopt", "nowhere.yaml", "--contract", site)
     assert (ended.code, ended.err) == (
         2,
-        "error: nowhere.yaml: No such file or directory\nhint: name files with manifests\n",
+        "error: nowhere.yaml: No such file or directory\nhint: pass files with manifests\n",
     )

@@ -138,7 +138,7 @@ def test_the_log_is_of_the_rank_that_speaks_or_of_another(on: Any) -> None:
     assert run("logs", "digits-abc", "-f").out == "epoch 1\nepoch 2\n"
     wrong = run("logs", "digits-abc", "worker-7")
     assert wrong.code == 1 and "has no rank worker-7; it has: master-0, worker-0" in wrong.err
-    assert "a training job has no --attempt" in run("logs", "digits-abc", "--attempt", "1").err
+    assert "training jobs do not support --attempt" in run("logs", "digits-abc", "--attempt", "1").err
     silent = on(waiting())("logs", "digits-abc")
     assert silent.code == 1 and "has no log: in queue speech, number 2 of 2" in silent.err
     gone = on(Team(job("a", spec={"runPolicy": {"suspend": True}})))("logs", "a")
@@ -195,7 +195,7 @@ def twins() -> Team:
         ("x", "x is ambiguous: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x. use one of these names"),
         ("job/x", "job/x is ambiguous: pytorchjobs.kubeflow.org/x, tfjobs.kubeflow.org/x"),
         ("pod/x", "pod/x: invalid kind of run: pod. write pipeline/x or job/x"),
-        ("none", "no run or job none in vision. `trainyard runs list` shows those there are"),
+        ("none", "no run or job none in vision. list all runs with `trainyard runs list`"),
         ("job/none", "no job none in vision"),
         ("pipeline/x", "no run x in vision"),
     ],
@@ -218,9 +218,9 @@ def test_a_whole_name_says_which_one(on: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("retry", "x"), "which can't be retried. send it again with `trainyard train`; --resume x begins"),
-        (("artifacts", "x"), "which has no artifacts. `trainyard train --attach x` brings its results"),
-        (("show", "x", "--lineage"), "which has no lineage. `trainyard runs show x` shows it"),
+        (("retry", "x"), "which can't be retried. submit the job again with `trainyard train`; --resume x starts"),
+        (("artifacts", "x"), "which has no artifacts. fetch its results with `trainyard train --attach x`"),
+        (("show", "x", "--lineage"), "which has no lineage. show the job with `trainyard runs show x`"),
     ],
 )
 def test_what_only_runs_of_pipelines_have_is_refused_for_jobs(on: Any, words: tuple[str, ...], says: str) -> None:

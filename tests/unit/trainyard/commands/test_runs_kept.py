@@ -51,7 +51,7 @@ def test_a_deleted_job_s_log_is_found(on: Any) -> None:
     run = on(Team())
     done = run("digits")
     assert (done.code, done.out) == (0, "epoch 1\nepoch 2\n"), done.err
-    assert "no run or job digits in vision; looking for it in the store" in done.err
+    assert "no run or job digits in vision; searching the store" in done.err
     assert "there are also worker-0" in done.err
     assert run("digits", "worker-0").out == "beside\n"
     assert run("digits", "--tail", "1").out == "epoch 2\n"
@@ -66,7 +66,7 @@ def test_of_a_deleted_pipeline_each_line_has_its_pod(on: Any) -> None:
 def test_a_job_whose_pods_are_gone(on: Any) -> None:
     done = on(Team(job("digits", Succeeded="done")))("digits")
     assert (done.code, done.out) == (0, "epoch 1\nepoch 2\n")
-    assert "job digits has no log: its pods are gone; looking" in done.err
+    assert "job digits has no log: its pods are gone; searching" in done.err
 
 
 def test_what_runs_is_read_where_it_runs(on: Any) -> None:

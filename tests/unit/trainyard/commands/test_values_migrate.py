@@ -40,7 +40,7 @@ def test_the_difference_is_shown_and_nothing_written(file: Path, trainyard: Call
         '-      order:   "strict"    # since the large jobs starved',
         '+      queueingStrategy:   "StrictFIFO"    # since the large jobs starved',
     ]
-    assert "1 of 1 files to be written: add --write" in ended.err
+    assert "1 of 1 files would change; to write them, add --write" in ended.err
     assert file.read_text() == VALUES
 
 

@@ -82,7 +82,7 @@ def test_a_file_comes_with_its_difference_and_stays_as_it_is(call: Call, tmp_pat
     assert "-            requests: {cpu: 4, memory: 8Gi}\n" in ended.out
     assert "+            requests: {cpu: 1150m, memory: 1792Mi}\n" in ended.out
     assert "+            limits: {memory: 1792Mi}\n" in ended.out
-    assert ended.err == "to be written: add --write\n"
+    assert ended.err == "to write the change, add --write\n"
     assert (tmp_path / "mnist.yaml").read_text() == JOB
     assert len(maps.asked) == 1
 
@@ -93,12 +93,12 @@ def test_it_is_written_when_told(call: Call, tmp_path: Path) -> None:
     new = (tmp_path / "mnist.yaml").read_text()
     assert new == JOB.replace("cpu: 4, memory: 8Gi", "cpu: 1150m, memory: 1792Mi").replace("y: 8Gi", "y: 1792Mi")
     again = call("rightsize", "mnist.yaml", "--write")
-    assert (again.code, again.err) == (0, "the file fits: nothing is changed\n")
+    assert (again.code, again.err) == (0, "the file already fits: no changes\n")
 
 
 def test_a_patch_goes_to_a_file_or_is_printed_alone(call: Call, tmp_path: Path) -> None:
     ended = call("rightsize", "mnist.yaml", "--patch", "sizes.patch")
-    assert ended.err == "the difference is in sizes.patch: git apply sizes.patch\n"
+    assert ended.err == "difference written to sizes.patch; apply it with `git apply sizes.patch`\n"
     printed = call("rightsize", "mnist.yaml", "--patch", "-")
     assert printed.out == (tmp_path / "sizes.patch").read_text()
     assert printed.out.startswith("--- a/mnist.yaml\n+++ b/mnist.yaml\n")
@@ -206,11 +206,11 @@ def test_every_place_of_the_platform_s_values_is_there() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["mnist", "--write"], "--patch and --write are for a FILE"),
+        (["mnist", "--write"], "--patch and --write need a FILE"),
         (["mnist.yaml", "--write", "--patch", "a"], "--patch and --write exclude each other"),
-        (["mnist", "--components"], "--components takes no JOB or FILE"),
+        (["mnist", "--components"], "--components excludes JOB and FILE"),
         (["absent.yaml"], "absent.yaml: No such file or directory"),
-        (["other"], "no run of other was measured in vision. measured are mnist."),
+        (["other"], "no measured run of other found in vision. measured jobs: mnist."),
         (["mnist", "-n", "speech"], "ConfigMap trainyard-usage of speech is empty"),
     ],
 )  # fmt: skip

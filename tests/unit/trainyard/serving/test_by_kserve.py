@@ -64,5 +64,5 @@ def test_going_back_is_kserve_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Access, "connect", lambda self: Objects(inferenceservices=[SERVED]))
     error = CliRunner().invoke(trainyard, ["serve", "rollback", "digits"]).exception
     assert isinstance(error, TrainyardError)
-    says = "vision: digits is served by KServe, which goes back by itself. serve the earlier version by its name."
+    says = "vision: digits is served by KServe, which rolls back by itself. serve NAME@VERSION instead."
     assert str(error) == says

@@ -74,8 +74,8 @@ def test_a_key_is_shown_beside_the_objects_that_have_its_digest(said: list[dict[
 
 
 def test_an_amount_that_is_none_is_refused_before_anything_is_asked() -> None:
-    assert refusal("serve", "digits", "--cpu", "much") == "invalid quantity: --cpu much. write one such as 500m."
-    assert refusal("serve", "digits", "--memory", "1GB") == "invalid quantity: --memory 1GB. write one such as 1Gi."
+    assert refusal("serve", "digits", "--cpu", "much") == "invalid quantity: --cpu much. write it like 500m."
+    assert refusal("serve", "digits", "--memory", "1GB") == "invalid quantity: --memory 1GB. write it like 1Gi."
     assert "invalid quantity: --cpu -1" in refusal("serve", "digits", "--cpu=-1")
 
 

@@ -73,7 +73,7 @@ def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_
     ("words", "says"),
     [
         (["--gpus", "3", "--nodes", "2"], "asks for 6 GPUs over all nodes, team speech may have 4"),
-        (["--build"], "an image can't be built in a team's namespace"),
+        (["--build"], "can't build an image in a team's namespace"),
         (["--mount", "a"], "--mount: expected CLAIM:PATH or CLAIM:PATH:ro, got 'a'"),
         (["--env", "X"], "--env: expected NAME=VALUE, got 'X'"),
         (["--deadline", "soon"], 'flags: invalid deadline: "soon". use a duration such as 90m, 12h or 2d'),
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(train: Any, played: Any, mo
     snapshot = played({"job": state()})
     monkeypatch.setattr(follow, "follow", interrupted)
     code, _, err = train()
-    assert code == 130 and "goes on. Follow it:  trainyard train -n speech --attach digits-" in err
+    assert code == 130 and "continues. Follow it:  trainyard train -n speech --attach digits-" in err
     assert "trainyard runs stop -n speech digits-" in err
     assert snapshot.cluster.deleted == []
 

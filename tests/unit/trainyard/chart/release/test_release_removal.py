@@ -162,12 +162,12 @@ def command(installed: Any, monkeypatch: pytest.MonkeyPatch, trainyard: Any) -> 
 def test_a_dry_run_only_says(command: Any, installed: Any) -> None:
     ended = command("--dry-run", "--purge")
     assert ended.code == 0
-    assert "would remove release trainyard in trainyard-system\nremoved with it:\n  namespace vision" in ended.out
+    assert "would remove release trainyard in trainyard-system\nalso removed:\n  namespace vision" in ended.out
     assert installed.kubectl.done == []
 
 
 def test_the_default_leaves_data_alone(command: Any, installed: Any) -> None:
-    assert "stays:\n  namespace vision" in command().out
+    assert "kept:\n  namespace vision" in command().out
     assert installed.kubectl.done == ["helm uninstall trainyard"]
 
 

@@ -25,7 +25,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["--wait", "--detach"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
         (["--dry-run", "--logs", "train"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
-        (["--dry-run", "--after-started"], 2, "--after-started is for runs that are sent to a queue. leave it out."),
+        (["--dry-run", "--after-started"], 2, "--after-started is only for runs in a queue. remove --after-started."),
         (["--endpoint", "https://kfp"], 2, "--endpoint is for the backend kfp. add --backend kfp."),
         ([], 1, "no kubeconfig found at ~/.kube/config."),
         (["--as-group", "staff"], 2, "--as-group needs --as."),
@@ -47,7 +47,7 @@ def test_a_file_that_is_not_there(trainyard: Callable[..., Any], pipeline: Path)
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["show", "r", "--follow", "-o", "json"], "--follow shows the table only. leave out --lineage and -o."),
+        (["show", "r", "--follow", "-o", "json"], "--follow only shows the table. remove --lineage and -o."),
         (["list"], "no kubeconfig found at ~/.kube/config."),
         (["stop", "r"], "no kubeconfig found at ~/.kube/config."),
     ],

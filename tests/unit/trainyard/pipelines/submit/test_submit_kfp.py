@@ -111,7 +111,7 @@ def test_a_failed_run_fails_with_its_step_s_words(submit: Callable[..., Any], kf
         (
             ("--queue", "vision"),
             None,
-            "KFP knows neither queues nor priority classes. leave out --queue and --priority.",
+            "KFP supports neither queues nor priority classes. remove --queue and --priority.",
         ),
         (("--dry-run",), None, "--dry-run and --logs are for the backend argo"),
         (("-p", "m=1"), None, "the pipeline has no input m; its inputs: n, note"),

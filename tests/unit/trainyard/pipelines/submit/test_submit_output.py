@@ -103,7 +103,7 @@ def test_a_run_that_is_deleted_meanwhile_is_said(submit: Callable[..., Any], clu
 
 def test_a_log_and_a_run_are_not_printed_into_each_other(submit: Callable[..., Any], cluster: SimpleNamespace) -> None:
     ended = submit("--logs", "main", "-o", "json")
-    assert ended.code == 2 and "--logs prints the log of a step, and -o the run" in ended.err
+    assert ended.code == 2 and "--logs and -o exclude each other" in ended.err
     assert cluster.workflow is None
 
 

@@ -94,7 +94,7 @@ def test_a_cluster_that_does_not_answer_is_not_waited_for(trainyard: Run, tmp_pa
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ((), "no file is named"),
+        ((), "no files given"),
         (("nowhere.yaml",), "nowhere.yaml: no such file"),
         ((str(JOB), "--ignore", "X1"), "unknown code X1"),
         ((str(JOB), "--contract", TEAMS, "--team", "sound"), "no team sound; its teams: vision, speech"),
