@@ -28,7 +28,7 @@ def propose(
     import sys
 
     if method not in ("random", "grid", "halving"):
-        sys.exit(f"error: there is no method {method!r}; take random, grid or halving")
+        sys.exit(f"error: unknown method {method!r}; use random, grid or halving")
     if not (0 < lr_low <= lr_high and batch_sizes and trials > 0):
         sys.exit("error: the search space is empty; check lr_low, lr_high, batch_sizes and trials")
     pick = random.Random(seed)

@@ -70,7 +70,7 @@ async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Req
     try:
         if state.keys and not open_to_all and not state.keys.allow(request.headers.get("authorization", "")):
             hint = "send a key of this model as `Authorization: Bearer KEY`"
-            failed = _failure(ServerError("needs a key", where=request.url.path[:200], hint=hint), 401)
+            failed = _failure(ServerError("key required", where=request.url.path[:200], hint=hint), 401)
             failed.headers["www-authenticate"] = "Bearer"
             failed.headers["connection"] = "close"  # the rest of the request is not read
             return _closing(state, failed)
@@ -78,10 +78,10 @@ async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Req
     except ServerError as error:
         return _closing(state, _failure(error, error.status))
     except ClientDisconnect:
-        return _failure(ServerError("is gone", where="client"), 499)
+        return _failure(ServerError("disconnected", where="client"), 499)
     except Exception as error:  # errors of the model about values that it can't process
         print(f"{request.url.path}: {type(error).__name__}: {error}", flush=True)
-        failed = ServerError(f"the model failed: {type(error).__name__}", hint="the server's log says more")
+        failed = ServerError(f"the model failed: {type(error).__name__}", hint="see the server's log")
         return _closing(state, _failure(failed, 500))
 
 
@@ -108,7 +108,7 @@ def _failure(error: ServerError, status: int) -> Response:
 
 async def _nothing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    what = "is not a path here" if status == 404 else f"takes no {request.method}"
+    what = "not found" if status == 404 else f"method {request.method} not allowed"
     hint = "use /v2/models/NAME/infer or /predict, both by POST"
     return _failure(NotFoundError(what, where=request.url.path[:200], hint=hint), status)
 
@@ -169,7 +169,7 @@ async def _predict(state: State, request: Request) -> Response:
 
 async def _model(state: State, asked: codec.Request) -> codec.Arrays:
     if state.batcher is None:
-        raise BusyError("the model is not loaded yet", where=state.card.name, hint="ask again in a second")
+        raise BusyError("the model is not loaded yet", where=state.card.name, hint="retry in a second")
     return await state.batcher.infer(asked.arrays)
 
 
@@ -196,9 +196,9 @@ def _named(state: State, request: Request) -> None:
     """Raises NotFoundError unless the path names this server's model and version."""
     name, version = request.path_params["name"], request.path_params.get("version")
     if name != state.card.name:
-        raise NotFoundError(f"no model {name[:80]}", hint=f"this server has {state.card.name}")
+        raise NotFoundError(f"no model {name[:80]}", hint=f"this server serves {state.card.name}")
     if version not in (None, state.card.version):
-        hint = f"this server has {state.card.version}"
+        hint = f"this server serves {state.card.version}"
         raise NotFoundError(f"no version {version[:80]} of {name}", hint=hint)
 
 
@@ -226,14 +226,14 @@ async def _body(state: State, request: Request) -> bytes:
                 else:
                     return b"".join(parts)
         except TimeoutError:
-            what = f"has not come within {state.settings.body_s:g} s"
-            raise LateError(what, where="body", hint="send it without a pause") from None
-    hint = "send less at once, or raise MAX_BODY_MB"
-    raise TooLargeError(f"is more than {state.settings.max_body_mb:g} MB", where="body", hint=hint)
+            what = f"not received within {state.settings.body_s:g} s"
+            raise LateError(what, where="body", hint="send the body without pauses") from None
+    hint = "send smaller requests, or raise MAX_BODY_MB"
+    raise TooLargeError(f"larger than {state.settings.max_body_mb:g} MB", where="body", hint=hint)
 
 
 def _hold(state: State, request: Request, size: int) -> None:
     if state.held + size > state.settings.max_held_mb * 1_000_000:
-        raise BusyError("requests that are not answered yet fill the server's memory", hint="ask again in a second")
+        raise BusyError("pending requests fill the server's memory", hint="retry in a second")
     state.held += size
     request.state.held = getattr(request.state, "held", 0) + size

@@ -76,13 +76,13 @@ class Batcher:
             await asyncio.gather(self._task, return_exceptions=True)
         for one in self._queue:
             if not one.answer.done():
-                one.answer.set_exception(BusyError("the server ends", hint="ask again"))
+                one.answer.set_exception(BusyError("the server is shutting down", hint="retry"))
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def infer(self, arrays: Arrays) -> Arrays:
         """The model's outputs for one request. Raises BusyError if the queue is full, and any error of the model."""
         if len(self._queue) >= self._max_queue:
-            raise BusyError(f"{len(self._queue)} requests wait already", hint="ask again in a second")
+            raise BusyError(f"{len(self._queue)} requests are already waiting", hint="retry in a second")
         rows = len(next(iter(arrays.values()))) if self._shares else 1
         one = _Waiting(arrays, rows, asyncio.get_running_loop().create_future())
         self._queue.append(one)

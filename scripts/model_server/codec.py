@@ -34,9 +34,9 @@ def document(body: bytes) -> dict[str, Any]:
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise RequestError(f"is not JSON: {error}", where="body", hint="send a JSON object") from None
+        raise RequestError(f"invalid JSON: {error}", where="body", hint="send a JSON object") from None
     if not isinstance(said, dict):
-        raise RequestError("is not an object", where="body", hint="send a JSON object")
+        raise RequestError("not a JSON object", where="body", hint="send a JSON object")
     return said
 
 
@@ -50,30 +50,30 @@ def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
     said = document(head)
     inputs = said.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
-        raise RequestError("are missing", where="inputs", hint="send a list of {name, datatype, shape, data}")
+        raise RequestError("missing or not a list", where="inputs", hint="send a list of {name, datatype, shape, data}")
     wanted, arrays = {one.name: one for one in card.inputs}, {}
     for at, one in enumerate(inputs):
         where, name = f"inputs[{at}]", one.get("name")
         tensor = wanted.get(name) if isinstance(name, str) else None
         if tensor is None or name in arrays:
-            hint = f"the model takes {', '.join(wanted)}, each once"
-            raise RequestError(f"is {short(name)}", where=f"{where}.name", hint=hint)
+            hint = f"send each of {', '.join(wanted)} once"
+            raise RequestError(f"got {short(name)}", where=f"{where}.name", hint=hint)
         shape = _shape(tensor, one, where)
         size = _parameters(one, where).get("binary_data_size")
         if size is None:
             arrays[tensor.name] = array(tensor, one.get("data"), shape, f"{where}.data")
             continue
         if not isinstance(size, int) or not 0 <= size <= len(tail):
-            hint = f"{len(tail)} bytes lie behind the JSON"
-            raise RequestError(f"is {short(size)}", where=f"{where}.parameters.binary_data_size", hint=hint)
+            hint = f"{len(tail)} bytes follow the JSON"
+            raise RequestError(f"got {short(size)}", where=f"{where}.parameters.binary_data_size", hint=hint)
         arrays[tensor.name] = from_bytes(tensor, tail[:size], shape, where)
         tail = tail[size:]
     if tail:
         hint = "give each input its parameters.binary_data_size"
-        raise RequestError(f"has {len(tail)} bytes that no input takes", where="body", hint=hint)
+        raise RequestError(f"has {len(tail)} bytes that belong to no input", where="body", hint=hint)
     identity = said.get("id", "")
     if not isinstance(identity, str):
-        raise RequestError(f"is {short(identity)}", where="id", hint="send a text")
+        raise RequestError(f"got {short(identity)}", where="id", hint="send a string")
     return Request(_whole(card, arrays), _outputs(card, said), identity)
 
 
@@ -81,10 +81,10 @@ def predict_request(card: Card, body: bytes) -> Request:
     """Decodes a plain request: a list of rows, or of {input: row} if the model has several inputs."""
     rows = document(body).get("instances")
     if not isinstance(rows, list) or not rows:
-        raise RequestError("are missing", where="instances", hint="send a list with a row for each prediction")
+        raise RequestError("missing or empty", where="instances", hint="send a list with a row for each prediction")
     if not card.batches:
         hint = "use the Open Inference Protocol, /v2/models/NAME/infer"
-        raise RequestError("are not rows: this model's tensors have a fixed length", where="instances", hint=hint)
+        raise RequestError("not supported: this model's tensors have a fixed length", where="instances", hint=hint)
     if len(card.inputs) == 1 and not isinstance(rows[0], dict):
         tensor = card.inputs[0]
         return Request({tensor.name: _stacked(tensor, rows, "instances")})
@@ -93,7 +93,7 @@ def predict_request(card: Card, body: bytes) -> Request:
     for at, row in enumerate(rows):
         if not isinstance(row, dict) or set(row) != names:
             hint = f"send an object with {', '.join(sorted(names))}"
-            raise RequestError("has other inputs than the model", where=f"instances[{at}]", hint=hint)
+            raise RequestError("does not match the model's inputs", where=f"instances[{at}]", hint=hint)
     for tensor in card.inputs:
         arrays[tensor.name] = _stacked(tensor, [row[tensor.name] for row in rows], f"instances[*].{tensor.name}")
     return Request(arrays)
@@ -154,28 +154,28 @@ def _parts(body: bytes, header_length: str) -> tuple[bytes, memoryview]:
         return body, memoryview(b"")
     if not header_length.isdecimal() or len(header_length) > _DIGITS or int(header_length) > len(body):
         hint = f"the body has {len(body)} bytes"
-        raise RequestError(f"is {short(header_length)}", where="Inference-Header-Content-Length", hint=hint)
+        raise RequestError(f"got {short(header_length)}", where="Inference-Header-Content-Length", hint=hint)
     return body[: int(header_length)], memoryview(body)[int(header_length) :]
 
 
 def _parameters(said: Mapping[str, Any], where: str) -> dict[str, Any]:
     found = said.get("parameters") or {}
     if not isinstance(found, dict):
-        raise RequestError(f"is {short(found)}", where=f"{where}.parameters", hint="send an object")
+        raise RequestError(f"got {short(found)}", where=f"{where}.parameters", hint="send an object")
     return found
 
 
 def _shape(tensor: Tensor, said: Mapping[str, Any], where: str) -> tuple[int, ...]:
     if said.get("datatype") != tensor.datatype:
         raise RequestError(
-            f"is {short(said.get('datatype'))}", where=f"{where}.datatype", hint=f"{tensor.name} is {tensor.datatype}"
+            f"got {short(said.get('datatype'))}", where=f"{where}.datatype", hint=f"{tensor.name} is {tensor.datatype}"
         )
     shape = said.get("shape")
     hint = f"{tensor.name} is {list(tensor.shape)}, {ANY} for any length"
     if not isinstance(shape, list) or not all(type(one) is int and one > 0 for one in shape):
-        raise RequestError(f"is {short(shape)}", where=f"{where}.shape", hint=hint)
+        raise RequestError(f"got {short(shape)}", where=f"{where}.shape", hint=hint)
     if not fits(tensor.shape, shape):
-        raise RequestError(f"is {short(shape)}", where=f"{where}.shape", hint=hint)
+        raise RequestError(f"got {short(shape)}", where=f"{where}.shape", hint=hint)
     return tuple(shape)
 
 
@@ -188,7 +188,7 @@ def _stacked(tensor: Tensor, rows: list[Any], where: str) -> np.ndarray:
     found = array(tensor, rows, None, where)
     if not fits(tensor.shape, found.shape):
         one = list(tensor.shape[1:]) or "one value"
-        raise RequestError(f"have the shape {list(found.shape)}", where=where, hint=f"a row of {tensor.name} is {one}")
+        raise RequestError(f"invalid shape {list(found.shape)}", where=where, hint=f"a row of {tensor.name} is {one}")
     return found
 
 
@@ -197,7 +197,7 @@ def _whole(card: Card, arrays: Arrays) -> Arrays:
         raise RequestError(f"lack {', '.join(missing)}", where="inputs", hint="send every input of the model")
     if card.batches and len({len(one) for one in arrays.values()}) > 1:
         counts = ", ".join(f"{name} {len(one)}" for name, one in arrays.items())
-        raise RequestError(f"have different numbers of rows: {counts}", where="inputs", hint="send as many of each")
+        raise RequestError(f"have different numbers of rows: {counts}", where="inputs", hint="send equally many rows")
     return arrays
 
 
@@ -208,12 +208,12 @@ def _outputs(card: Card, said: Mapping[str, Any]) -> dict[str, bool]:
     if asked is None or asked == []:
         return dict.fromkeys(known, True) if every else {}
     if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
-        raise RequestError(f"is {short(asked)}", where="outputs", hint="send a list of {name}")
+        raise RequestError(f"got {short(asked)}", where="outputs", hint="send a list of {name}")
     wanted: dict[str, bool] = {}
     for at, one in enumerate(asked):
         if one.get("name") not in known:
-            hint = f"the model gives {', '.join(known)}"
-            raise RequestError(f"is {short(one.get('name'))}", where=f"outputs[{at}].name", hint=hint)
+            hint = f"use {', '.join(known)}"
+            raise RequestError(f"got {short(one.get('name'))}", where=f"outputs[{at}].name", hint=hint)
         wanted[one["name"]] = _parameters(one, f"outputs[{at}]").get("binary_data", every) is True
     return wanted
 

@@ -131,7 +131,7 @@ def read(folder: Path) -> Card:
     try:
         document = json.loads(file.read_text())
     except FileNotFoundError:
-        hint = "register the model, or name the folder that holds its card"
+        hint = "register the model, or pass the folder that contains its card"
         raise CardError(f"no {CARD}", where=str(folder), hint=hint) from None
     except (OSError, ValueError) as error:
         raise CardError(f"can't be read: {error}", where=str(file), hint="write it as JSON") from None
@@ -141,22 +141,22 @@ def read(folder: Path) -> Card:
 def parse(document: Any, where: str = CARD) -> Card:
     """Parses a card. Raises CardError, which names the field and its correct content."""
     if not isinstance(document, Mapping):
-        raise CardError("is not an object", where=where, hint=f"write name, version, framework, … as {CARD}")
+        raise CardError("not a JSON object", where=where, hint=f"write name, version, framework, … as {CARD}")
     said = _Fields(document, where)
     files = {file: _sha256(said, file, facts) for file, facts in said.mapping("files").items()}
     framework = said.one_of("framework", FRAMEWORKS)
     file = said.relative("file")
     builder = said.text("builder", _BUILDER, "FILE.py:FUNCTION", needed=False)
     if builder and framework != "pytorch":
-        raise said.error("builder", f"is for pytorch, and this is {framework}", "leave it out")
+        raise said.error("builder", f"applies to pytorch only, but framework is {framework}", "remove builder")
     if builder and builder.partition(":")[0] not in files:
-        raise said.error("files", f"lacks {builder.partition(':')[0]}, which the builder is in", "give its sha256")
+        raise said.error("files", f"lacks {builder.partition(':')[0]}, the builder's file", "add its sha256")
     digest = said.text("digest", _DIGEST, "sha256: and 64 digits", needed=file not in files) or files[file]
     if file in files and files.pop(file) != digest:
-        raise said.error("digest", f"differs from that of {file} in files", "leave out the wrong one")
+        raise said.error("digest", f"differs from that of {file} in files", "remove the wrong digest")
     inputs, outputs = said.tensors("inputs"), said.tensors("outputs")
     if framework == "sklearn" and len(inputs) != 1:
-        raise said.error("inputs", "are several; scikit-learn takes one", "put all features into one tensor")
+        raise said.error("inputs", "scikit-learn supports only one", "combine all features in one tensor")
     return Card(
         said.text("name", NAME, "lower-case letters, digits, dots and hyphens, at most 63"),
         said.text("version", VERSION, "letters, digits, dots and hyphens, at most 63"),
@@ -188,12 +188,12 @@ def check(folder: Path, card: Card) -> None:
     for name, wanted in {card.file: card.digest, **card.files}.items():
         path = folder / name
         if not path.exists():
-            raise CardError("is not there, and the card names it", where=str(path), hint="register the model again")
+            raise CardError("not found, although the card names it", where=str(path), hint="register the model again")
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise CardError("leads out of the model's folder", where=str(path), hint="put the file itself there")
+            raise CardError("points outside the model's folder", where=str(path), hint="replace the link with the file")
         if (found := digest_of(path)) != wanted:
-            what = f"is not what was registered: {found}, and the card has {wanted}"
-            raise CardError(what, where=str(path), hint="register the model again, or take another version")
+            what = f"changed after registration: digest {found}, the card has {wanted}"
+            raise CardError(what, where=str(path), hint="register the model again, or serve another version")
 
 
 class _Fields:
@@ -234,7 +234,7 @@ class _Fields:
     def tensors(self, name: str) -> tuple[Tensor, ...]:
         value = self.document.get(name)
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise self.error(name, "are missing", "write a list of {name, datatype, shape}")
+            raise self.error(name, "missing or not a list", "write a list of {name, datatype, shape}")
         found = tuple(self._tensor(f"{name}[{at}]", one) for at, one in enumerate(value))
         if len({one.name for one in found}) < len(found):
             raise self.error(name, "has a duplicate name", "give each its own")
@@ -245,11 +245,11 @@ class _Fields:
             raise self.error(at, f"is {value!r}", "write {name, datatype, shape}")
         name, datatype, shape = value.get("name"), value.get("datatype"), value.get("shape")
         if not isinstance(name, str) or not name:
-            raise self.error(f"{at}.name", f"is {name!r}", "write a text")
+            raise self.error(f"{at}.name", f"is {name!r}", "write a string")
         if datatype not in DATATYPES:
             raise self.error(f"{at}.datatype", f"is {datatype!r}", f"write one of {', '.join(DATATYPES)}")
         if not isinstance(shape, Sequence) or isinstance(shape, str) or not shape or not all(map(_length, shape)):
-            hint = f"write a list of lengths, {ANY} where any does, as [{ANY}, 784]"
+            hint = f"write a list of lengths, {ANY} for any length, such as [{ANY}, 784]"
             raise self.error(f"{at}.shape", f"is {shape!r}", hint)
         method = value.get("method", "")
         if not isinstance(method, str):

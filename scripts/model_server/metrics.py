@@ -32,7 +32,7 @@ class Metrics:
         labels = list(of)
         self._requests = Counter(
             "trainyard_model_requests",
-            "Requests that were answered, by way and HTTP status.",
+            "Requests answered, by protocol and HTTP status.",
             [*labels, "way", "code"],
             registry=self.registry,
         )
@@ -44,15 +44,15 @@ class Metrics:
             registry=self.registry,
         )
         self._of = of
-        self.in_flight = self._gauge("requests_in_flight", "Requests that are being answered.")
+        self.in_flight = self._gauge("requests_in_flight", "Requests in progress.")
         self.waiting = self._gauge("requests_waiting", "Requests in the queue.")
-        self.ready = self._gauge("ready", "1 when the model is warm and the server takes requests.")
+        self.ready = self._gauge("ready", "1 if the model is warm and the server accepts requests.")
         self._batch_rows = Histogram(
-            "trainyard_model_batch_rows", "Rows of a batch.", labels, buckets=_ROWS, registry=self.registry
+            "trainyard_model_batch_rows", "Rows per batch.", labels, buckets=_ROWS, registry=self.registry
         ).labels(**of)
         self._batch_seconds = Histogram(
             "trainyard_model_batch_seconds",
-            "Seconds that the model computed a batch.",
+            "Seconds that the model took for a batch.",
             labels,
             buckets=_SECONDS,
             registry=self.registry,

@@ -70,7 +70,7 @@ async def _serve(state: State) -> None:
             await asyncio.wait([ended, *serving], return_when=asyncio.FIRST_COMPLETED)
         state.enter(ENDING)
         if not any(one.done() for one in serving):
-            _say(f"is no longer ready, and takes requests for {settings.drain_s:g} s more")
+            _say(f"is no longer ready; accepts requests for {settings.drain_s:g} s more")
             await asyncio.sleep(settings.drain_s)
     finally:
         for one in servers:
@@ -162,7 +162,7 @@ def _expected(settings: Settings, card: contract.Card) -> None:
     ):
         if wanted and wanted != found:
             where = str(settings.model_dir / contract.CARD)
-            raise CardError(f"is {found}, and {name} says {wanted}", where=where, hint="mount the model that is meant")
+            raise CardError(f"is {found}, but {name} says {wanted}", where=where, hint="mount the intended model")
 
 
 def _say(text: str) -> None:

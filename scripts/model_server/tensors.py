@@ -14,11 +14,11 @@ from model_server.errors import RequestError
 
 # numpy's type of lists of JSON values -> allowed datatypes
 _KINDS = {
-    "b": "truth values",
-    "i": "whole numbers",
-    "u": "whole numbers",
+    "b": "booleans",
+    "i": "integers",
+    "u": "integers",
     "f": "numbers",
-    "U": "texts",
+    "U": "strings",
     "O": "mixed values",
 }
 _SHOWN = 40
@@ -34,14 +34,14 @@ def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) 
         RequestError: values have another datatype or are too large, or their number does not match the shape.
     """
     if not isinstance(data, list):
-        raise RequestError(f"is {short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
+        raise RequestError(f"got {short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
     made = _texts if tensor.datatype == "BYTES" else _numbers
     found = made(tensor, data, where)
     if shape is None or found.shape == shape:
         return found
     if found.ndim != 1 or found.size != math.prod(shape):
-        what = f"has {found.size} values of the shape {list(found.shape)}, and shape says {list(shape)}"
-        raise RequestError(what, where=where, hint="send as many values as the shape says, flat or nested")
+        what = f"has {found.size} values in shape {list(found.shape)}, but shape is {list(shape)}"
+        raise RequestError(what, where=where, hint="send as many values as shape requires, flat or nested")
     return found.reshape(shape)
 
 
@@ -52,10 +52,10 @@ def from_bytes(tensor: Tensor, blob: memoryview, shape: tuple[int, ...], where: 
         return _split_texts(blob, count, where).reshape(shape)
     kind = np.dtype(DATATYPES[tensor.datatype]).newbyteorder("<")
     if len(blob) != count * kind.itemsize:
-        what = f"is {len(blob)} bytes, and {list(shape)} of {tensor.datatype} are {count * kind.itemsize}"
+        what = f"is {len(blob)} bytes, but {list(shape)} of {tensor.datatype} takes {count * kind.itemsize}"
         raise RequestError(what, where=f"{where}.parameters.binary_data_size", hint="send the whole tensor")
     if tensor.datatype == "BOOL" and np.frombuffer(blob, np.uint8).max(initial=0) > 1:
-        raise RequestError("holds bytes other than 0 and 1", where=where, hint="send one byte for each BOOL")
+        raise RequestError("contains bytes other than 0 and 1", where=where, hint="send one byte for each BOOL")
     return np.frombuffer(blob, kind).reshape(shape)
 
 
@@ -77,25 +77,25 @@ def _numbers(tensor: Tensor, data: list[Any], where: str) -> np.ndarray:
     kind = found.dtype.kind
     allowed = {"b": "b", "i": "iu", "u": "iu", "f": "fiu"}[wanted.kind]
     if kind not in allowed:
-        said = _KINDS.get(kind, "other values")
-        raise RequestError(f"holds {said}", where=where, hint=f"{tensor.name} is {tensor.datatype}")
+        said = _KINDS.get(kind, "values of another type")
+        raise RequestError(f"contains {said}", where=where, hint=f"{tensor.name} is {tensor.datatype}")
     if wanted.kind in "iu" and found.size:
         limits = np.iinfo(wanted)
         least, most = int(found.min()), int(found.max())
         if least < limits.min or most > limits.max:
             hint = f"{tensor.datatype} holds {limits.min} to {limits.max}"
-            raise RequestError(f"has {least if least < limits.min else most}", where=where, hint=hint)
+            raise RequestError(f"value out of range: {least if least < limits.min else most}", where=where, hint=hint)
     with np.errstate(over="ignore"):
         cast = found.astype(wanted, copy=False)
     if wanted.kind == "f" and not np.isfinite(cast).all():
-        raise RequestError(f"holds numbers too large for {tensor.datatype}", where=where, hint="send smaller ones")
+        raise RequestError(f"contains numbers too large for {tensor.datatype}", where=where, hint="send smaller ones")
     return cast
 
 
 def _texts(tensor: Tensor, data: list[Any], where: str) -> np.ndarray:
     found = np.asarray(data, dtype=object)
     if not all(isinstance(one, str) for one in found.ravel()):
-        raise RequestError("holds other values than texts", where=where, hint=f"{tensor.name} is BYTES: send texts")
+        raise RequestError("not all values are strings", where=where, hint=f"{tensor.name} is BYTES: send strings")
     return found
 
 
@@ -110,11 +110,11 @@ def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
         at = end + length
     if at != len(blob) or len(found) != count:
         what = f"is not {count} strings, each preceded by its length in four bytes"
-        raise RequestError(what, where=where, hint="send as many as the shape says")
+        raise RequestError(what, where=where, hint="send as many strings as shape requires")
     try:
         return np.array([one.decode() for one in found], dtype=object)
     except UnicodeDecodeError:
-        raise RequestError("holds a text that is not UTF-8", where=where, hint="send UTF-8") from None
+        raise RequestError("contains a string that is not UTF-8", where=where, hint="send UTF-8") from None
 
 
 def short(value: Any) -> str:

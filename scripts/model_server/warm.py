@@ -24,8 +24,8 @@ def warm(runner: Runner, card: Card, max_batch: int) -> None:
             raise
         except Exception as error:  # each framework has its own errors
             shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in given.items())
-            what = f"fails with zeros for {shapes}: {type(error).__name__}: {str(error)[:300]}"
-            raise CardError(what, where="inputs", hint="write the model's datatypes and shapes") from error
+            what = f"the model fails with zeros for {shapes}: {type(error).__name__}: {str(error)[:300]}"
+            raise CardError(what, where="inputs", hint="correct the datatypes and shapes in the card") from error
         for one in card.outputs:
             _check(one, outputs.get(one.name), rows)
 
@@ -47,10 +47,10 @@ def _zeros(one: Tensor, rows: int) -> np.ndarray:
 def _check(one: Tensor, found: np.ndarray | None, rows: int) -> None:
     where = f"outputs: {one.name}"
     if found is None:
-        raise CardError("is not among what the model gives", where=where, hint="write the model's own names")
+        raise CardError("not an output of the model", where=where, hint="use the model's own output names")
     if datatype_of(found) != one.datatype:
-        what = f"is {datatype_of(found) or found.dtype} in fact, and the card says {one.datatype}"
-        raise CardError(what, where=where, hint="write what the model gives")
+        what = f"is {datatype_of(found) or found.dtype}, but the card says {one.datatype}"
+        raise CardError(what, where=where, hint="write what the model returns")
     if not fits(one.shape, found.shape) or (one.rows and found.shape[0] != rows):
-        what = f"has the shape {list(found.shape)} for {rows} rows, and the card says {list(one.shape)}"
-        raise CardError(what, where=where, hint="write what the model gives")
+        what = f"has the shape {list(found.shape)} for {rows} rows, but the card says {list(one.shape)}"
+        raise CardError(what, where=where, hint="write what the model returns")

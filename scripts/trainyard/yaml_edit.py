@@ -85,7 +85,7 @@ class _Editor:
         if id(node) in self.seen:
             if self.seen[id(node)] != wanted:
                 line = node.start_mark.line + 1
-                what = "a part that is written once and used in several places would have to differ"
+                what = "a part that is used in several places would have to differ"
                 raise TrainyardError(what, where=f"{self.where}:{line}", hint="write it out in each place (no alias)")
             return
         self.seen[id(node)] = wanted
@@ -201,7 +201,7 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
     made = editor.done()
     said = [one for one in yaml.load_all(made, yaml_lines.Loader) if one is not None]
     if _comparable(said) != _comparable(list(wanted)):
-        raise TrainyardError("fields can't be put into a file that is written this way", where=file, hint=FORM)
+        raise TrainyardError("fields can't be added to a file of this form", where=file, hint=FORM)
     return mark + made
 
 

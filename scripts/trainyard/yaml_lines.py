@@ -66,9 +66,7 @@ def _walk(node: yaml.Node, path: Path, lines: dict[Path, int], file: str) -> Non
             here = (*path, str(key.value))
             line = key.start_mark.line + 1
             if here in lines:
-                raise UsageError(
-                    f"the key {key.value} is written twice, first on line {lines[here]}", where=f"{file}:{line}"
-                )
+                raise UsageError(f"duplicate key {key.value}, first on line {lines[here]}", where=f"{file}:{line}")
             lines[here] = line
             _walk(value, here, lines, file)
     elif isinstance(node, yaml.SequenceNode):

@@ -196,7 +196,7 @@ def test_the_hub_as_a_deputy_makes_no_pod_and_reads_no_secret(site: Site, ada: P
     stolen["type"] = "kubernetes.io/service-account-token"  # type: ignore[assignment]
     stolen["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "pipeline"}  # type: ignore[index]
     answer = server.create(stolen, identity=hub, dry_run=True)
-    assert "the hub of notebooks ends notebooks and gives them their token, no more" in answer.message
+    assert "the notebook hub only ends notebooks and gives them their tokens" in answer.message
     training = server.create(_pod("training-pod"), identity=Identity(ADA, ("vision-members",)))
     assert training.ok, training.message
     path = "/api/v1/namespaces/vision/pods/training-pod"

@@ -155,7 +155,7 @@ def _as_file(folder: Path, text: str) -> str:
     [
         (
             ("{inputValue: least length}", "{inputPath: least length}"),
-            "an input with such a type is a parameter for kfp 2: take inputValue",
+            "kfp 2 treats an input of this type as a parameter: use inputValue",
         ),
         (("implementation:", "implementations:"), "not a component: the YAML has neither implementation"),
         (("name: Count words", "name: [Count"), "counted.py:4: "),

@@ -121,5 +121,5 @@ def test_a_big_parameter_is_refused_by_name(harness: PipelineHarness) -> None:
     run = harness.run(big_output, {"upto": 30000})
     assert run.phase == "Failed"
     assert "output parameter made has 168895 bytes, a parameter may have 100000: write it as an artifact" in run.message
-    with pytest.raises(TrainyardError, match=r"script has 200,000 bytes, a parameter may have 100,000.*artifacts"):
+    with pytest.raises(TrainyardError, match=r"script has 200,000 bytes, at most 100,000 are allowed.*artifacts"):
         harness.workflow(plain, {"script": "x" * 200_000})

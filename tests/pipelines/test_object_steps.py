@@ -97,7 +97,7 @@ def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(start: Star
         ({"manifest": {"apiVersion": "ray.io/v1", "kind": "RayJob"}}, "this cluster has no RayJob of ray.io/v1"),
         (
             {"manifest": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}},
-            "a ClusterRole belongs to no namespace",
+            "a ClusterRole is cluster-scoped",
         ),
     ],
 )
@@ -193,4 +193,4 @@ def test_one_that_somebody_deletes_ends_the_step(start: Start, heard: Heard) -> 
     made.wait()
     heard("waits: ")
     assert made.own.call("DELETE", made.path, {"propagationPolicy": "Background"}).ok
-    assert f"{made.title} was deleted while it was waited for" in step.ended()
+    assert f"{made.title} was deleted during the wait" in step.ended()

@@ -122,7 +122,7 @@ def test_a_worse_version_stays_out(jobs: Jobs, env: dict[str, str], tmp_path: Pa
     given = {"name": "digits", "version": version}
     assert models.gate(given, env, jobs) == (False, served)
     assert models.gate({**given, "gain": -0.1}, env, jobs) == (True, served)
-    says = rf"digits@{version} has accuracy 0.85, digits@{served} in service asks for"
+    says = rf"digits@{version} has accuracy 0.85, digits@{served} in service requires"
     with pytest.raises(TrainyardError, match=says):
         models.gate({**given, "strict": True}, env, jobs)
 
@@ -131,7 +131,7 @@ def test_what_nobody_has_put_into_service_is_not_served(jobs: Jobs, env: dict[st
     version = register(tmp_path, env, "alone", 0.9)
     assert models.gate({"name": "digits", "version": version}, env, jobs) == (True, "")
     assert models.gate({"name": "digits", "version": version, "minimum": 0.95}, env, jobs) == (False, "")
-    with pytest.raises(TrainyardError, match=r"digits is not in service in vision. put it there once, trainyard serve"):
+    with pytest.raises(TrainyardError, match=r"digits is not in service in vision. serve it once with trainyard serve"):
         models.serve({"name": "digits", "version": version}, env, jobs)
     with pytest.raises(TrainyardError, match="digits has no version zz"):
         models.gate({"name": "digits", "version": "zz"}, env, jobs)

@@ -135,7 +135,7 @@ def test_the_controller_of_a_release_before_has_no_say_any_more(harness: Pipelin
         old.start()
         for number in range(3):
             each_step_ran_once(harness, tmp_path / str(number))
-        assert "is Argo's to write" in old.log or "makes Argo treat the pod as its own" in old.log
+        assert "is written by Argo only" in old.log or "makes Argo treat the pod as its own" in old.log
     finally:
         old.kill()
         for one in bindings:

@@ -106,7 +106,7 @@ def test_who_is_in_no_team_is_refused_with_whom_to_ask(server: ApiServer, cluste
 def test_nothing_published_yet_is_said(server: ApiServer) -> None:
     silent = show(server, MEMBER)
     assert isinstance(silent.exception, TrainyardError)
-    assert "the platform publishes nothing about its GPUs" in str(silent.exception)
+    assert "the platform publishes no GPU data" in str(silent.exception)
     assert "gpuView.enabled is false" in str(silent.exception)
 
 

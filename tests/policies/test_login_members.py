@@ -79,7 +79,7 @@ def test_nobody_is_asked_where_nobody_is(world: World, home: Path) -> None:
     refused = world.kubectl(home, "get", "pods")
     assert refused.returncode == 1
     url = world.issuer.url
-    assert f"error: {url}: nobody is logged in\nhint: run `trainyard login --issuer={url}" in refused.stderr
+    assert f"error: {url}: you are not logged in\nhint: run `trainyard login --issuer={url}" in refused.stderr
 
 
 def test_trainyard_itself_goes_the_same_way_and_says_what_is_wrong(world: World, home: Path) -> None:
@@ -89,7 +89,7 @@ def test_trainyard_itself_goes_the_same_way_and_says_what_is_wrong(world: World,
     world.trainyard("logout", TRAINYARD_LOGIN=str(home / "login"))
     refused = world.trainyard("runs", "list", **access)
     assert refused.returncode == 1 and "the log-in of the kubeconfig failed" in refused.stderr
-    assert "nobody is logged in" in refused.stderr
+    assert "you are not logged in" in refused.stderr
 
 
 def test_a_restart_of_the_issuer_is_noticed_by_nobody(world: World, home: Path) -> None:

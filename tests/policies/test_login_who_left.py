@@ -39,7 +39,7 @@ class TestOffboarding:
         time.sleep(REUSED_S)
         stale(home)
         refused = world.kubectl(home, "get", "pods")
-        assert refused.returncode == 1 and "the issuer does not renew the log-in" in refused.stderr, refused.stderr
+        assert refused.returncode == 1 and "the issuer did not renew the log-in" in refused.stderr, refused.stderr
         page = Person(world.issuer, ADA, world.issuer.passwords[ADA]).log_in(
             f"{world.issuer.url}/auth?response_type=code&client_id=trainyard&scope=openid"
             "&redirect_uri=http://127.0.0.1:1/callback"

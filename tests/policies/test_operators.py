@@ -11,7 +11,7 @@ from trainyard_dev.policy.cases import KUBE, SYSTEM, WHO, bases, changed
 OPERATORS = ("training-operator", "volcano")
 SCHEDULER = Identity.account(SYSTEM, "trainyard-scheduler")
 CERTIFICATE = "training-operator-webhook-cert"
-SAYS = "operators act in the namespaces of teams alone"
+SAYS = "operators may act only in namespaces of teams"
 
 
 def pod(namespace: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def certificate(server: ApiServer) -> dict[str, Any]:
 def test_no_pod_elsewhere(server: ApiServer, who: str, namespace: str) -> None:
     answer = server.create(pod(namespace), identity=WHO[who], dry_run=True)
     assert answer.status == 403 and SAYS in answer.message
-    assert f"may not change pods in {namespace}; put the job into a team's namespace" in answer.message
+    assert f"may not change pods in {namespace}; create the job in a team's namespace" in answer.message
 
 
 @pytest.mark.parametrize("who", OPERATORS)
@@ -65,7 +65,7 @@ def test_nothing_else_elsewhere(server: ApiServer, obj: dict[str, Any]) -> None:
 
 def test_no_command_in_a_pod_anywhere(server: ApiServer) -> None:
     """The operator holds this right to hand it on to launchers."""
-    for namespace, says in ((KUBE, SAYS), ("vision", "hands on the right to pods/exec to launchers")):
+    for namespace, says in ((KUBE, SAYS), ("vision", "only grants launchers the right to pods/exec")):
         path = f"/api/v1/namespaces/{namespace}/pods/some/exec?command=id&stdout=true"
         answer = server.call("POST", path, identity=WHO["training-operator"])
         assert answer.status == 403 and says in answer.message, answer.message

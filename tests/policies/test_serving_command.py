@@ -261,7 +261,7 @@ def test_the_gate_compares_with_what_is_in_service(run: Call) -> None:
     assert run("serve", "digits@2", "--no-wait").exception is None
     done = run("models", "gate", "digits@1")
     with pytest.raises(
-        TrainyardError, match=r"digits@1 has accuracy 0.9, digits@2 in service asks for 0.95: it stays out"
+        TrainyardError, match=r"digits@1 has accuracy 0.9, digits@2 in service requires 0.95: it stays out"
     ):
         raise done.exception
     verdict = json.loads(run("models", "gate", "digits@1", "--gain", "-0.06", "-o", "json").stdout)

@@ -91,7 +91,7 @@ def test_teardown_ends_what_mounts_the_server_and_names_what_it_may_not(
                                            "spec": {"containers": [{"name": "c", "image": "i"}]}}}})  # fmt: skip
     made(pod("of-notebook", served, notebook))
     said = teardown.still_mounted(account(server), plan, {})
-    assert "default/of-notebook (it belongs to StatefulSet notebook; scale that to none)" in said
+    assert "default/of-notebook (it belongs to StatefulSet notebook; scale that to zero)" in said
     assert "default/alone" in said and "elsewhere" not in said
     pods = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default"}}
     assert server.find(pods, "alone") is None and server.find(pods, "elsewhere")

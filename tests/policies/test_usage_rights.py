@@ -130,7 +130,7 @@ def test_a_member_may_remove_the_map_and_neither_make_nor_change_it(server: ApiS
     for method, where, body, content in changes:
         query = {"fieldManager": "trainyard-usage", "force": "true"} if "apply" in content else None
         answer = server.call(method, where, body, identity=MEMBER, content=content, query=query)
-        assert "ada may not write them" in answer.message, (method, content, answer.message)
+        assert "ada may not write it" in answer.message, (method, content, answer.message)
     label = [{"op": "add", "path": "/metadata/labels/mine", "value": "yes"}]
     answer = server.call("PATCH", path, label, identity=MEMBER, content="application/json-patch+json")
     assert answer.ok, answer.message  # nobody reads it
@@ -138,7 +138,7 @@ def test_a_member_may_remove_the_map_and_neither_make_nor_change_it(server: ApiS
     for where, body in (("/api/v1/namespaces/vision/configmaps", own), (path, own)):
         method = "PUT" if where == path else "POST"
         answer = server.call(method, where, body | forged, identity=MEMBER)
-        assert "ada may not write them" in answer.message or answer.status == 404, answer.message
+        assert "ada may not write it" in answer.message or answer.status == 404, answer.message
     other = own | forged | {"metadata": {"name": "trainyard-usage-mine", "namespace": "vision"}}
     assert server.create(other, identity=MEMBER, dry_run=True).ok
     look(server)

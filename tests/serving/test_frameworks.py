@@ -119,7 +119,7 @@ def test_pytorch_computes_with_the_threads_that_it_was_given(
 @pytest.mark.parametrize(
     ("builder", "words"),
     [
-        ("net.py:small", "has other weights than net.py:small makes"),
+        ("net.py:small", "weights don't match the module of net.py:small"),
         ("net.py:nothing", "builder: net.py:nothing: returns a NoneType, not a module"),
         ("net.py:other", "has no function other. name the one that makes the module."),
     ],
@@ -135,7 +135,7 @@ def test_a_builder_that_was_changed_does_not_run(torch: tuple[Path, Any], launch
     folder, _ = torch
     write(folder, "pytorch", "weights.pt", builder="net.py:build", files=files(folder))
     (folder / "net.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + NET)
-    refused(launch, folder, "net.py: is not what was registered")
+    refused(launch, folder, "net.py: changed after registration")
     assert not (tmp_path / "ran").exists()
 
 

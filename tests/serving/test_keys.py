@@ -36,7 +36,7 @@ def test_nothing_of_the_model_without_a_key(shared: dict[str, Server], method: s
         said = ask(server, method, path, body, **one)
         assert said.status == 401, one
         assert said.headers["www-authenticate"] == "Bearer"
-        assert said.json["error"] == f"{path}: needs a key. send a key of this model as `Authorization: Bearer KEY`."
+        assert said.json["error"] == f"{path}: key required. send a key of this model as `Authorization: Bearer KEY`."
     if path == "/predict":
         assert [ask(server, method, path, body, key=key).status for key in KEYS] == [200, 200]
 

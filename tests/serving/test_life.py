@@ -61,7 +61,7 @@ def test_it_is_not_ready_before_its_model_is_warm(launch: Start, changed: Change
     assert ask(server, "GET", "/v2/health/ready").status == 503
     said = ask(server, "POST", "/predict", {"instances": [[0.0] * 64]})
     assert (said.status, said.headers["retry-after"]) == (503, "1")
-    assert said.json["error"] == "digits: the model is not loaded yet. ask again in a second."
+    assert said.json["error"] == "digits: the model is not loaded yet. retry in a second."
     server.wait_ready()
     assert series(server)['trainyard_model_batch_rows_count{model="digits",version="1"}'] == 0
     assert ask(server, "POST", "/predict", {"instances": [[0.0] * 64]}).status == 200
@@ -83,15 +83,15 @@ LABEL = {"name": "label", "datatype": "INT32", "shape": [-1]}
 @pytest.mark.parametrize(
     ("source", "fields", "words"),
     [
-        ("onnx", {"digest": "sha256:" + "0" * 64}, "is not what was registered"),
-        ("onnx", {"file": "other.onnx"}, "is not there, and the card names it"),
+        ("onnx", {"digest": "sha256:" + "0" * 64}, "changed after registration"),
+        ("onnx", {"file": "other.onnx"}, "not found, although the card names it"),
         ("onnx", {"framework": "sklearn"}, "can't be loaded by sklearn"),
         ("sklearn", {"framework": "onnx"}, "can't be loaded by onnx"),
-        ("onnx", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 64]}]}, "has the inputs image, and the"),
+        ("onnx", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 64]}]}, "the inputs are image, but the"),
         ("onnx", {"inputs": [{"name": "image", "datatype": "FP32", "shape": [-1, 63]}]}, "fails with zeros for image"),
         ("onnx", {"inputs": [{"name": "image", "datatype": "FP64", "shape": [-1, 64]}]}, "fails with zeros for image"),
-        ("onnx", {"outputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 10]}]}, "has the outputs logits, and"),
-        ("sklearn", {"outputs": [LABEL]}, "outputs: label: is INT64 in fact, and the card says INT32"),
+        ("onnx", {"outputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 10]}]}, "the outputs are logits, but"),
+        ("sklearn", {"outputs": [LABEL]}, "outputs: label: is INT64, but the card says INT32"),
         ("sklearn", {"outputs": [LABEL | {"datatype": "INT64", "shape": [-1, 1]}]}, "has the shape [1] for 1 rows"),
         ("sklearn", {"outputs": [LABEL | {"method": "transform"}]}, "transform, which LogisticRegression lacks"),
         ("sklearn", {"outputs": [LABEL | {"method": "__class__"}]}, "needs the method __class__"),
@@ -106,8 +106,8 @@ def test_what_is_not_as_its_card_says_is_never_served(
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"MODEL_NAME": "other"}, "is digits, and MODEL_NAME says other. mount the model that is meant."),
-        ({"MODEL_VERSION": "2"}, "is 1, and MODEL_VERSION says 2. mount the model that is meant."),
+        ({"MODEL_NAME": "other"}, "is digits, but MODEL_NAME says other. mount the intended model."),
+        ({"MODEL_VERSION": "2"}, "is 1, but MODEL_VERSION says 2. mount the intended model."),
         ({"MAX_BATCH": "0"}, "error: MAX_BATCH: is '0'. write a whole number from 1 to 1e+06."),
         ({"BATCH_WAIT_MS": "soon"}, "error: BATCH_WAIT_MS: is 'soon'. write a number from 0 to 10000."),
         ({"KEYS_FILE": "/nowhere/keys"}, "/nowhere/keys: can't be read"),
@@ -120,7 +120,7 @@ def test_wrong_settings_end_it(launch: Start, env: dict[str, str], words: str) -
 def test_an_image_without_the_framework_names_the_one_that_has_it(launch: Start, changed: Changed) -> None:
     if not environment.lacks("torch"):
         pytest.skip("this environment has PyTorch")
-    words = "is pytorch, and torch is not installed here. serve it with the image server-torch."
+    words = "pytorch needs torch, which is not installed. use the image server-torch."
     refused(launch, changed("onnx", framework="pytorch"), words)
 
 
@@ -171,7 +171,7 @@ def test_who_has_gone_is_computed_for_no_more(launch: Start) -> None:
 
 def test_a_body_beyond_the_limit_is_refused(launch: Start) -> None:
     server = launch("onnx", MAX_BODY_MB="0.01")
-    words = "body: is more than 0.01 MB. send less at once, or raise MAX_BODY_MB."
+    words = "body: larger than 0.01 MB. send smaller requests, or raise MAX_BODY_MB."
     said = ask(server, "POST", "/predict", b" " * 20_000)
     assert (said.status, said.json["error"]) == (413, words)
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
@@ -187,7 +187,7 @@ def test_a_full_queue_sends_away(launch: Start) -> None:
         found = list(pool.map(lambda _: ask(server, "POST", "/predict", {"instances": [[0.0] * 64]}), range(6)))
     assert sorted(said.status for said in found) == [200, 200, 503, 503, 503, 503]
     refused = next(said for said in found if said.status == 503)
-    assert refused.json["error"] == "2 requests wait already. ask again in a second."
+    assert refused.json["error"] == "2 requests are already waiting. retry in a second."
     assert refused.headers["retry-after"] == "1"
 
 

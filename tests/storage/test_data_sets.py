@@ -185,7 +185,7 @@ def test_what_all_teams_read_is_brought_by_the_platform_alone(run: Any, cluster:
     assert [one["name"] for one in json.loads(run("list", "-o", "json").out)] == ["shared/digits"]
     assert run("list", "shared/digits", "-o", "name").out.startswith("a.txt\n")
     for words in (("put", folder, "shared/other"), ("delete", "shared/digits")):
-        with pytest.raises(KubeError, match=r"what all teams read is the platform engineer's to bring: .*forbidden"):
+        with pytest.raises(KubeError, match=r"only the platform engineer can upload data for all teams: .*forbidden"):
             run(*words)
     assert len(names(cluster, "shared/")) == 4
 
@@ -209,7 +209,7 @@ def test_raw_data_is_listed_and_not_brought(run: Any, cluster: Cluster, folder: 
     assert [one["uri"] for one in json.loads(run("list", "-o", "json").out)] == ["s3://raw-data/scans"]
     assert run("list", "raw-data", "-o", "name").out == "raw-data/scans\n"
     for words in (("put", folder, "raw-data/more"), ("delete", "raw-data/scans")):
-        with pytest.raises(UsageError, match="it comes with keys of the store's own"):
+        with pytest.raises(UsageError, match="upload it with keys of the store itself"):
             run(*words)
     assert names(cluster, bucket="raw-data") == ["scans/1"] and not cluster.ran.count("fill")
 
@@ -232,7 +232,7 @@ def test_a_pod_of_an_older_release_is_said(run: Any, cluster: Cluster, folder: P
     monkeypatch.setattr(
         Cluster, "_pod", lambda self, command, data, to: real(self, (*command[:4], "not-yet", *command[5:]), data, to)
     )
-    with pytest.raises(TrainyardError, match=r"the platform is of a release that can't do this yet\. ask your"):
+    with pytest.raises(TrainyardError, match=r"the platform's release doesn't support this yet\. ask your"):
         run("put", folder)
 
 

@@ -26,7 +26,7 @@ def test_what_the_engineer_puts_is_what_runs_install(pod, cluster: Cluster, tmp_
     assert pod().run("tiny-upper\n")[0] == 0
     other = wheelhouse.wheel(tmp_path / "other", "tiny-lower", "2.0", "VERSION = 'other'\n")
     wheelhouse.wheel(tmp_path / "other", "tiny-new", "1.0")
-    with pytest.raises(UsageError, match="the store has another file of that name") as refused:
+    with pytest.raises(UsageError, match="the store has another file of this name") as refused:
         send.put(store, collect.folder(tmp_path / "other", "3.13"), said.append)
     assert str(other) in str(refused.value) and len(send.listed(store)) == 2
 

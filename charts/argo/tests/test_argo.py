@@ -175,7 +175,7 @@ def test_without_argo_there_is_nothing_of_it(render: Rendering) -> None:
         (["argo.executor.storeOutageSeconds=0"], ["storeOutageSeconds"]),
         (
             ["global.contract.pipelines.serviceAccount=training"],
-            ["pipelines.serviceAccount is training", "give pipelines their own"],
+            ["pipelines.serviceAccount is training", "create a dedicated account"],
         ),
         (["global.contract.pipelines.bucket=raw-data"], ["pipelines.bucket is raw-data", "where teams may not write"]),
         (made_by_steps("", "secrets"), ["pipelines.objects names secrets", "remove it"]),

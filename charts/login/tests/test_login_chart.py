@@ -165,15 +165,14 @@ def test_a_changed_list_of_people_restarts_dex(render: Rendering) -> None:
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (values(issuer=""), "login.enabled is true and global.contract.login.issuer is empty: write the https address"),
+        (values(issuer=""), "login.enabled is true and global.contract.login.issuer is empty: set the https address"),
         (values(people=[]), "login.enabled is true, but nobody could log in: set login.people or login.connectors."),
         (values(people=[PEOPLE[0], PEOPLE[0]]), "login.people names ada@example.org twice: write each once."),
         (values(service={"nodePort": 30556}), "login.service.nodePort is 30556 and login.service.type ClusterIP"),
         (values(contract={"notebooksClientId": "trainyard"}), "clientId and notebooksClientId are both trainyard"),
         (
             {"global": {"contract": {"login": {"blocked": ["eve"]}}}},
-            "global.contract.login.blocked names eve but no issuer is set, so nobody logs in through one: set the "
-            "issuer, or empty the list.",
+            "global.contract.login.blocked names eve, but no issuer is set: set the issuer, or empty the list.",
         ),
         (
             values(contract={"blocked": ["oidc:eve@example.org"]}),

@@ -4,7 +4,7 @@
 {{- $ours := dig "login" dict .Values.AsMap }}
 {{- if $ours.enabled }}
 {{- if not $login.issuer }}
-login.enabled is true and global.contract.login.issuer is empty: write the https address at which browsers, pods and the API server reach it.
+login.enabled is true and global.contract.login.issuer is empty: set the https address at which browsers, pods and the API server reach the issuer.
 {{- end }}
 {{- if not (or $ours.people $ours.connectors) }}
 login.enabled is true, but nobody could log in: set login.people or login.connectors.
@@ -17,7 +17,7 @@ login.people names {{ .email }} twice: write each once.
 {{- $_ := set $seen .email true }}
 {{- end }}
 {{- if and $ours.service.nodePort (ne $ours.service.type "NodePort") }}
-login.service.nodePort is {{ $ours.service.nodePort }} and login.service.type {{ $ours.service.type }}: write NodePort, or leave the port out.
+login.service.nodePort is {{ $ours.service.nodePort }} and login.service.type {{ $ours.service.type }}: set the type to NodePort, or remove nodePort.
 {{- end }}
 {{- end }}
 {{- if and $login.issuer (eq $login.clientId $login.notebooksClientId) }}
@@ -30,7 +30,7 @@ global.contract.login.blocked names {{ . }} with the prefix, which would block n
 {{- end }}
 {{- if not $login.issuer }}
 {{- with $login.blocked }}
-global.contract.login.blocked names {{ first . }} but no issuer is set, so nobody logs in through one: set the issuer, or empty the list.
+global.contract.login.blocked names {{ first . }}, but no issuer is set: set the issuer, or empty the list.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -25,7 +25,7 @@ logs.bucket is {{ $bucket | quote }}, which global.contract.storage.buckets uses
 {{- end }}
 {{- end }}
 {{- if not (dig "limits" "memory" "" $.Values.logs.resources) }}
-logs.resources has no limits.memory: set it, such as 256Mi; a collector keeps itself below four fifths of it.
+logs.resources has no limits.memory: set it, e.g. to 256Mi; the collector stays below four fifths of it.
 {{- end }}
 {{- if and (eq $s3.mode "external") (not $.Values.global.contract.network.s3) (eq $.Values.logs.collector "ours") }}
 logs.enabled is true and the store is external: name its addresses in global.contract.network.s3, or the collector's network policy blocks them.

@@ -119,7 +119,7 @@ def test_external_store_without_its_users_gets_no_job_of_keys(render: Rendering)
             {"s3": {**RGW["s3"], "adminSecret": "trainyard-s3"}},
             'adminSecret is "trainyard-s3", the platform\'s own user',
         ),
-        ({"s3": {"mode": "external"}}, "or, for a trial, the mode to inCluster, which is MinIO in the cluster"),
+        ({"s3": {"mode": "external"}}, "or, for a trial, the mode to inCluster for MinIO in the cluster"),
     ],
 )
 def test_store_that_does_not_fit_is_refused(render: Rendering, storage: dict[str, Any], message: str) -> None:

@@ -36,23 +36,23 @@ ROUTE = {"receiver": "ops", "routes": [{"receiver": "night", "matchers": ['team=
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"prometheus": {"retentionSize": "20Gi", "storage": {"size": "20Gi", "class": ""}}},
-        "monitoring.prometheus.retentionSize is 20Gi, of a volume of 20Gi: the volume would fill up first; "
+        "monitoring.prometheus.retentionSize is 20Gi, but the volume has 20Gi: the volume would fill up first; "
         "make storage.size larger, or leave retentionSize empty.",
     ),
     (
         {"prometheus": {"enabled": False}},
         "monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: "
-        "nothing would send it alerts; set alertmanager.enabled to false, too.",
+        "nothing would send alerts to it; set alertmanager.enabled to false as well.",
     ),
     (
         {"kubeStateMetrics": {"enabled": False}},
-        "monitoring.kubeStateMetrics.enabled is false: our Prometheus queries no other, so alerts on nodes, "
+        "monitoring.kubeStateMetrics.enabled is false: the bundled Prometheus has no other source, so alerts on nodes, "
         "controllers and backups could not fire; leave it true.",
     ),
     (
         {"alerts": {"rules": {"TrainyardNodeLost": {"threshold": 600}}}},
         "monitoring.alerts.rules.TrainyardNodeLost.threshold is 600, but this alert has no threshold: "
-        "leave it out, or set `for`.",
+        "remove it, or set `for`.",
     ),
     (
         {"mockGpus": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},

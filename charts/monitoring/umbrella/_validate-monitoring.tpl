@@ -7,23 +7,23 @@
 {{- $size := include "trainyard.quantity" $prometheus.storage.size | float64 -}}
 {{- with $prometheus.retentionSize }}
 {{- if gt (include "trainyard.quantity" . | float64) (mulf $size 0.95) }}
-monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.storage.size }}: the volume would fill up first; make storage.size larger, or leave retentionSize empty.
+monitoring.prometheus.retentionSize is {{ . }}, but the volume has {{ $prometheus.storage.size }}: the volume would fill up first; make storage.size larger, or leave retentionSize empty.
 {{- end }}
 {{- end }}
 {{- if and $alertmanager.enabled (not $prometheus.enabled) (not $values.operator.enabled) }}
-monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nothing would send it alerts; set alertmanager.enabled to false, too.
+monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nothing would send alerts to it; set alertmanager.enabled to false as well.
 {{- end }}
 {{- if and $prometheus.enabled (not $values.operator.enabled) (not $values.kubeStateMetrics.enabled) }}
-monitoring.kubeStateMetrics.enabled is false: our Prometheus queries no other, so alerts on nodes, controllers and backups could not fire; leave it true.
+monitoring.kubeStateMetrics.enabled is false: the bundled Prometheus has no other source, so alerts on nodes, controllers and backups could not fire; leave it true.
 {{- end }}
 {{- range $alert, $set := dig "rules" dict (default dict $values.alerts) }}
 {{- if and (hasKey (default dict $set) "threshold") (has $alert (list "TrainyardNodeLost" "TrainyardGpuLost" "TrainyardControllerDown" "TrainyardQueueStarved" "TrainyardTargetDown")) }}
-monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, but this alert has no threshold: leave it out, or set `for`.
+monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, but this alert has no threshold: remove it, or set `for`.
 {{- end }}
 {{- end }}
 {{- range include "trainyard.teams" $ | fromJsonArray }}
 {{- if eq .name $values.dcgm.namespace }}
-monitoring.dcgm.namespace is {{ .name }}, a team's: its members could run pods that publish metrics in anybody's name; run the DCGM exporter in a namespace that belongs to no team.
+monitoring.dcgm.namespace is {{ .name }}, a team's: its members could run pods that publish metrics in the name of others; run the DCGM exporter in a namespace that belongs to no team.
 {{- end }}
 {{- end }}
 {{- if and $values.mockGpus.enabled $values.dcgm.namespace }}

@@ -198,7 +198,7 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(r
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"url": ""}, "notebooks.enabled is true and notebooks.url is empty: write where people reach the hub"),
+        ({"url": ""}, "notebooks.enabled is true and notebooks.url is empty: write the hub's URL"),
         ({"oidc": {"issuer": ""}}, "notebooks.enabled is true and notebooks.oidc.issuer is empty: write the issuer"),
         (
             {"teams": ["audio"]},
@@ -215,7 +215,7 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(r
         ({"teams": []}, "notebooks.enabled is true and notebooks.teams is empty, so nobody could have a notebook"),
         ({"service": {"nodePort": 30800}}, "notebooks.service.nodePort is 30800 and notebooks.service.type ClusterIP"),
         ({"home": {"size": "1Ti"}}, 'notebooks.home.size is 1Ti, more than team "vision" may claim'),
-        ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "and no deadlineSeconds"),
+        ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "but no deadlineSeconds"),
         (
             {
                 "profiles": [
@@ -267,7 +267,7 @@ def test_one_issuer_has_one_prefix(render: Rendering) -> None:
     values = yaml.safe_load(TEAMS.read_text()) | {"notebooks": ON}
     values["global"]["contract"]["login"] = {"issuer": ON["oidc"]["issuer"]}
     found = [one for one in render.errors(values) if "notebooks." in one]
-    assert len(found) == 1 and "with other claims or prefixes than the API server has" in found[0], found
+    assert len(found) == 1 and "with other claims or prefixes than the API server's" in found[0], found
     same = {**ON["oidc"], "usernamePrefix": "oidc:", "groupsPrefix": "oidc:"}
     for oidc in (same, {}):
         values["notebooks"] = {**ON, "oidc": oidc}

@@ -8,7 +8,7 @@
 {{- $names := list -}}{{- range $teams }}{{ $names = append $names .name }}{{ end -}}
 {{- range $key, $value := dict "url" $values.url "oidc.issuer" (get (include "trainyard.notebookOidc" . | fromJson) "issuer") }}
 {{- if not $value }}
-notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "url" | ternary "where people reach the hub, e.g. https://notebooks.example.org" "the issuer by which people log in, whose tokens the API server takes, too" }}.
+notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "url" | ternary "the hub's URL, e.g. https://notebooks.example.org" "the issuer that people log in with, whose tokens the API server also accepts" }}.
 {{- end }}
 {{- end }}
 {{- if not $values.teams }}
@@ -28,10 +28,10 @@ login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, but the h
 {{- end }}
 {{- $o := $values.oidc }}{{ $known := $c.login }}
 {{- if and $o.issuer (eq $o.issuer $known.issuer) (ne (list $o.usernamePrefix $o.usernameClaim $o.groupsPrefix $o.groupsClaim | join " ") (list $known.prefix $known.userClaim $known.prefix $known.groupsClaim | join " ")) }}
-notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so the hub could not tell anyone's teams: leave notebooks.oidc.issuer empty.
+notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server's, so the hub could not find a person's teams: leave notebooks.oidc.issuer empty.
 {{- end }}
 {{- if and $values.service.nodePort (ne $values.service.type "NodePort") }}
-notebooks.service.nodePort is {{ $values.service.nodePort }} and notebooks.service.type {{ $values.service.type }}: write NodePort, or leave the port out.
+notebooks.service.nodePort is {{ $values.service.nodePort }} and notebooks.service.type {{ $values.service.type }}: set the type to NodePort, or remove nodePort.
 {{- end }}
 {{- range $values.teams }}
 {{- if and (ne . "*") (not (has . $names)) }}
@@ -49,7 +49,7 @@ notebooks.profiles has {{ .name | quote }} twice; give each its own name.
 {{- end }}
 {{- $seen = append $seen .name }}
 {{- if and .gpus (not .deadlineSeconds) }}
-notebooks.profiles: {{ .name | quote }} has GPUs and no deadlineSeconds, and would hold them forever; set it to at most policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}.
+notebooks.profiles: {{ .name | quote }} has GPUs but no deadlineSeconds, and would hold them forever; set it to at most policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}.
 {{- else if gt (int64 (default 0 .deadlineSeconds)) (int64 $root.Values.policies.maxDeadlineSeconds) }}
 notebooks.profiles: {{ .name | quote }} has deadlineSeconds {{ .deadlineSeconds | int64 }}, more than policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}; lower it.
 {{- end }}
@@ -74,7 +74,7 @@ nfs.enabled is false, so teams have no claim {{ $key | quote }}: set notebooks.{
 {{- end }}
 {{- end }}
 {{- if and $values.home.size (not $values.home.class) }}
-nfs.enabled is false, so there is no class {{ $c.storage.sharedClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
+nfs.enabled is false, so class {{ $c.storage.sharedClass | quote }} does not exist: set notebooks.home.class to a class with ReadWriteMany, or leave notebooks.home.size empty.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -105,9 +105,9 @@ def test_the_class_displaces_nobody_and_its_pods_are_counted(on: Objects) -> Non
         ({"teamQuotas": {"nobody": {"pods": 1}}}, 'serving.teamQuotas names "nobody", which is not among'),
         (
             {"priorityClass": {"name": "training-high"}},
-            'serving.priorityClass.name is "training-high", which is another',
+            'serving.priorityClass.name is "training-high", which is already',
         ),
-        ({"priorityClass": {"value": 200000000}}, "not below that of the platform's own pods: set it below 100000000"),
+        ({"priorityClass": {"value": 200000000}}, "not below the platform's own class: set it below 100000000"),
     ],
 )
 def test_values_that_do_not_fit_are_refused_by_a_sentence(

@@ -23,11 +23,11 @@ serving.allowedNamespaces.{{ $team }} names {{ $team | quote }} itself, whose po
 {{- $class := $serving.priorityClass }}
 {{- range append $c.priorityClasses $c.platformPriorityClass }}
 {{- if eq .name $class.name }}
-serving.priorityClass.name is {{ $class.name | quote }}, which is another class already: give it a name of its own.
+serving.priorityClass.name is {{ $class.name | quote }}, which is already the name of another class: choose another name.
 {{- end }}
 {{- end }}
 {{- if ge (int64 $class.value) (int64 $c.platformPriorityClass.value) }}
-serving.priorityClass.value is {{ int64 $class.value }}, not below that of the platform's own pods: set it below {{ int64 $c.platformPriorityClass.value }}.
+serving.priorityClass.value is {{ int64 $class.value }}, not below the platform's own class: set it below {{ int64 $c.platformPriorityClass.value }}.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -6,10 +6,10 @@
 global.contract.packages.egress opens the network for an index that is not set: set global.contract.packages.index, or remove the rules.
 {{- end }}
 {{- if and $packages.secret (not $packages.index) }}
-global.contract.packages.secret is {{ $packages.secret | quote }}, keys of an index that is not set: set global.contract.packages.index, or leave it empty.
+global.contract.packages.secret is {{ $packages.secret | quote }}, credentials for an index that is not set: set global.contract.packages.index, or leave it empty.
 {{- end }}
 {{- if and $packages.ca (not (hasPrefix "https://" (default "" $packages.index))) }}
-global.contract.packages.ca is the authority of an index with TLS, but global.contract.packages.index is {{ $packages.index | quote }}: write https://, or leave ca empty.
+global.contract.packages.ca is the CA of an index with TLS, but global.contract.packages.index is {{ $packages.index | quote }}: write https://, or leave ca empty.
 {{- end }}
 {{- if hasSuffix "-root" (default "" $packages.secret) }}
 global.contract.packages.secret is {{ $packages.secret | quote }}: pods of teams may not use Secrets whose names end in -root; rename it.

@@ -6,6 +6,6 @@ global.imageRegistry is docker.io, which doesn't hold every image: leave it empt
 {{- end }}
 {{- $webhook := include "trainyard.webhookNamespace" . -}}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $webhook) }}
-The namespace {{ $webhook }} of an earlier release is still terminating; wait until `kubectl get namespace {{ $webhook }}` finds nothing.
+The namespace {{ $webhook }} of an earlier release is still terminating; wait until `kubectl get namespace {{ $webhook }}` reports NotFound.
 {{- end }}
 {{- end }}

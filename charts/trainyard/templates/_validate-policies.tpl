@@ -8,7 +8,7 @@ policies.tokenServiceAccounts names {{ $account }}, which all jobs, or all pods 
 {{- end }}
 {{- $pipelines := .Values.global.contract.pipelines -}}
 {{- if has $pipelines.serviceAccount (list "default" "training") }}
-global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, which all jobs, or all pods without an account, use: give pipelines their own.
+global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, which all jobs, or all pods without an account, use: create a dedicated account.
 {{- end }}
 {{- range $rule := $pipelines.objects }}
 {{- range $resource := $rule.resources }}
@@ -28,7 +28,7 @@ global.contract.pipelines.bucket is {{ $pipelines.bucket }}, {{ hasKey $buckets 
 {{- end }}
 {{- end }}
 {{- if and (eq (dig "fill" "mode" "auto" $p) "always") (not (include "trainyard.fills" .)) }}
-policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Version }}) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1, new in Kubernetes 1.36: set auto, and let members use trainyard adopt.
+policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Version }}) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1, new in Kubernetes 1.36: set auto, and have members use trainyard adopt.
 {{- end }}
 {{- range $name, $image := dig "fill" "images" (dict) $p }}
 {{- if and (not (hasKey $.Values.global.contract.images $image)) (not (contains "/" $image)) }}

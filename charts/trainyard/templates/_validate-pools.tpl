@@ -19,7 +19,7 @@
 {{- if and .gpu .gpu.reserve }}
 {{- $same := get $reserves .gpu.resource }}
 {{- if and $same (ne (toJson $same) (toJson .gpu.reserve)) }}
-{{ $where }}: pool {{ .name }} has another gpu.reserve than the pool before it with {{ .gpu.resource }}, but the scheduler knows one for each resource; make them equal.
+{{ $where }}: pool {{ .name }} has a different gpu.reserve than another pool with {{ .gpu.resource }}, but the scheduler supports one per resource; make them equal.
 {{- end }}
 {{- $_ := set $reserves .gpu.resource .gpu.reserve }}
 {{- end }}
@@ -28,7 +28,7 @@
 {{- end }}
 {{- range $other := $pools }}
 {{- if and $pool.spot (not $other.spot) (eq (toJson $pool.taint) (toJson $other.taint)) }}
-{{ $where }}: the spot pool {{ $pool.name }} needs a taint of its own, it has that of pool {{ $other.name }}; jobs that can't be interrupted would be taken there.
+{{ $where }}: the spot pool {{ $pool.name }} needs its own taint, but has that of pool {{ $other.name }}; jobs that can't be interrupted would run there.
 {{- end }}
 {{- if and $pool.gpu $other.gpu (gt $other.gpu.resource $pool.gpu.resource) (eq (toJson $pool.labels) (toJson $other.labels)) }}
 {{ $where }}: the pools {{ $pool.name }} and {{ $other.name }} have the same labels but the resources {{ $pool.gpu.resource }} and {{ $other.gpu.resource }}; give each a label of its own.
@@ -66,13 +66,13 @@ nvidia-device-plugin.nvidiaDriverRoot ({{ default "unset" $plugin.nvidiaDriverRo
 {{ $where }}: pool {{ .name | quote }} is of kind cpu and must not have a gpu block.
 {{- end }}
 {{- if and (eq .kind "gpu") (ne $label "gpu") }}
-{{ $where }}: the GPU pool {{ .name }} needs the label trainyard.io/pool: gpu, by which platform pods keep off its nodes.
+{{ $where }}: the GPU pool {{ .name }} needs the label trainyard.io/pool: gpu, which keeps platform pods off its nodes.
 {{- end }}
 {{- if and (eq .kind "cpu") (eq $label "gpu") }}
-{{ $where }}: the CPU pool {{ .name }} must not have the label trainyard.io/pool: gpu, which keeps platform pods off; call it cpu.
+{{ $where }}: the CPU pool {{ .name }} must not have the label trainyard.io/pool: gpu, which keeps platform pods off; use cpu.
 {{- end }}
 {{- if and .gpu (not .gpu.reserve) (or (not .taint) (eq .taint.effect "PreferNoSchedule")) }}
-{{ $where }}: pool {{ .name }} lets pods without GPUs in, which could take the CPUs that its GPUs need; give it a taint with NoSchedule, or set gpu.reserve ({cpu: 0, memory: 0} for none).
+{{ $where }}: pool {{ .name }} admits pods without GPUs, which could use the CPUs that its GPUs need; give it a taint with NoSchedule, or set gpu.reserve ({cpu: 0, memory: 0} for none).
 {{- end }}
 {{- if and .gpu .gpu.reserve .gpu.count .capacity }}
 {{- $pool := . }}

@@ -8,14 +8,14 @@
 {{- if not (has $c.defaultQueue $names) }}
 global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which is not among global.contract.queues ({{ join ", " $shared }}).
 {{- else if has $c.defaultQueue $parents }}
-global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
+global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use a queue below it.
 {{- end }}
 {{- range $name := uniq $shared }}
 {{- if gt (len (regexFindAll (printf "(^| )%s( |$)" $name) (join "  " $shared) -1)) 1 }}
 global.contract.queues names the queue {{ $name | quote }} twice; give each its own name.
 {{- end }}
 {{- if has $name (list "root" "default") }}
-global.contract.queues: {{ $name | quote }} belongs to Volcano itself; choose another name.
+global.contract.queues: {{ $name | quote }} is reserved for Volcano; choose another name.
 {{- end }}
 {{- end }}
 {{- $classes := list }}
@@ -24,7 +24,7 @@ global.contract.queues: {{ $name | quote }} belongs to Volcano itself; choose an
 global.contract.priorityClasses names the class {{ .name | quote }} twice; give each its own name.
 {{- end }}
 {{- if hasPrefix "system-" .name }}
-global.contract.priorityClasses: {{ .name | quote }} begins with system-, which Kubernetes keeps for itself; choose another name.
+global.contract.priorityClasses: {{ .name | quote }} begins with system-, which is reserved for Kubernetes; choose another name.
 {{- end }}
 {{- $classes = append $classes .name }}
 {{- end }}

@@ -6,7 +6,7 @@
 {{- $old := splitList "." .from | last }}
 {{- if and (kindIs "map" $place) (hasKey $place $old) (not (kindIs "invalid" (get $place $old))) }}
 {{- $value := get $place $old | toString }}
-{{ .from }} is called {{ .to }} now{{ with get (default dict .values) $value }}, and {{ $value }} is {{ . }}{{ end }}; write {{ splitList "." .to | last }}: {{ get (default dict .values) $value | default $value }}, or let `trainyard values migrate FILE` rewrite your values.
+{{ .from }} was renamed to {{ .to }}{{ with get (default dict .values) $value }}, and {{ $value }} to {{ . }}{{ end }}; write {{ splitList "." .to | last }}: {{ get (default dict .values) $value | default $value }}, or let `trainyard values migrate FILE` rewrite your values.
 {{- end }}
 {{- end }}
 {{- end }}

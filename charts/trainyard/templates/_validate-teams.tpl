@@ -7,13 +7,13 @@
 {{- $classes := list -}}{{- range $c.priorityClasses }}{{ $classes = append $classes .name }}{{ end -}}
 {{- $platform := $c.platformPriorityClass -}}{{- $jobs := $c.platformJobPriorityClass -}}
 {{- if eq $jobs.name $platform.name }}
-global.contract.platformJobPriorityClass has the name of platformPriorityClass, {{ $jobs.name | quote }}; give it another one.
+global.contract.platformJobPriorityClass has the name of platformPriorityClass, {{ $jobs.name | quote }}; choose another name.
 {{- else if ge ($jobs.value | int64) ($platform.value | int64) }}
 global.contract.platformJobPriorityClass has the value {{ $jobs.value | int64 }}, which is not below platformPriorityClass, {{ $platform.value | int64 }}; choose a lower one.
 {{- end }}
 {{- range $c.priorityClasses }}
 {{- if has .name (list $platform.name $jobs.name) }}
-global.contract.priorityClasses has {{ .name | quote }}, the class of the platform's own pods; give it another name.
+global.contract.priorityClasses has {{ .name | quote }}, the class of the platform's own pods; choose another name.
 {{- else if and (ge (.value | int64) ($jobs.value | int64)) (lt (.value | int64) ($platform.value | int64)) }}
 global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods would precede the platform's jobs; choose one below {{ $jobs.value | int64 }}, or raise platformJobPriorityClass.value.
 {{- else if ge (.value | int64) ($platform.value | int64) }}
@@ -30,7 +30,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- if hasKey $names $team.name }}
 {{ $where }} is listed twice; give each team its own name.
 {{- else if hasKey $gids $gid }}
-{{ $where }} has gid {{ $gid }}, which is that of team {{ index $gids $gid | quote }}; files of one would belong to the other, choose another gid.
+{{ $where }} has the gid {{ $gid }} of team {{ index $gids $gid | quote }}, so each would own the other's files; choose another gid.
 {{- end }}
 {{- $_ := set $names $team.name true }}{{ $_ := set $gids $gid $team.name }}
 {{- if has $team.name $shared }}
@@ -40,7 +40,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}
-{{ $where }} was removed a moment ago and its namespace is still terminating; wait until `kubectl get namespace {{ $team.name }}` finds nothing.
+{{ $where }} was just removed and its namespace is still terminating; wait until `kubectl get namespace {{ $team.name }}` reports NotFound.
 {{- end }}
 {{- if not (has $team.queue.parent (append $shared "root")) }}
 {{ $where }} has queue.parent {{ $team.queue.parent | quote }}, which is not among global.contract.queues; name one of them or root.
@@ -52,7 +52,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- if not (has . $shared) }}
 {{ $where }} may use queue {{ . | quote }}, which is not among global.contract.queues; add it there or remove it.
 {{- else if has . $parents }}
-{{ $where }} may use queue {{ . | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
+{{ $where }} may use queue {{ . | quote }}, which has queues below it; one job in it would stop all scheduling; use a queue below it.
 {{- end }}
 {{- end }}
 {{- range $team.priorityClasses }}
@@ -67,9 +67,9 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- if not $pool }}
 {{ $where }} is restricted to pool {{ $name | quote }}, which is not among global.contract.nodePools ({{ range $i, $one := $c.nodePools }}{{ if $i }}, {{ end }}{{ $one.name }}{{ end }}); name one of them.
 {{- else if not $pool.labels }}
-{{ $where }} is restricted to pool {{ $name | quote }}, which has no labels to keep its pods there; give it some.
+{{ $where }} is restricted to pool {{ $name | quote }}, which has no labels to keep its pods there; add labels.
 {{- else if not $pool.selector }}
-{{ $where }} is restricted to pool {{ $name | quote }}, which has no selector, so node preparation would add every other node to it, including nodes for services; give it one.
+{{ $where }} is restricted to pool {{ $name | quote }}, which has no selector, so node preparation would add every other node to it, including nodes for services; add a selector.
 {{- end }}
 {{- if eq (dig "kind" "" $pool) "cpu" }}{{ $plain = true }}{{ end }}
 {{- end }}
@@ -86,19 +86,19 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{ $where }}: quota.{{ $class }}.{{ $resource }} is never counted; write gpus or requests.{{ $gpu }}.
 {{- end }}
 {{- if and (eq $resource "gpus") (hasKey $limits (printf "requests.%s" $gpu)) }}
-{{ $where }}: quota.{{ $class }} says gpus and requests.{{ $gpu }}, which are the same; keep one.
+{{ $where }}: quota.{{ $class }} sets both gpus and requests.{{ $gpu }}, which are the same; keep one.
 {{- end }}
 {{- end }}
 {{- end }}
 {{- $running := get (default dict $team.quota.all) "pods" }}
 {{- if and (hasKey $team.counts "pods") (ne (toString $running) "") (gt (include "trainyard.quantity" $running | float64) ($team.counts.pods | float64)) }}
-{{ $where }}: quota.all lets {{ $running }} pods run, but counts.pods lets {{ $team.counts.pods | int64 }} be there, finished ones included; raise counts.pods.
+{{ $where }}: quota.all allows {{ $running }} running pods, but counts.pods allows {{ $team.counts.pods | int64 }}, including finished ones; raise counts.pods.
 {{- end }}
 {{- $gpus := $team.maxGpusPerJob | int64 }}
 {{- $bounds := dict "queue.capability" (get (default dict $team.queue.capability) $gpu) "quota.all" (include "trainyard.team.gpus" (list $gpu $team.quota.all)) }}
 {{- range $bound, $amount := $bounds }}
 {{- if and (ne (toString $amount) "") (gt ($gpus | float64) (include "trainyard.quantity" $amount | float64)) }}
-{{ $where }}: maxGpusPerJob is {{ $gpus }}, but {{ $bound }} lets the whole team have {{ $amount }} GPUs; set it to at most that.
+{{ $where }}: maxGpusPerJob is {{ $gpus }}, but {{ $bound }} allows the whole team {{ $amount }} GPUs; set maxGpusPerJob to at most that.
 {{- end }}
 {{- end }}
 {{- range $resource, $request := $team.limits.requests }}
@@ -121,10 +121,10 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- end }}
 {{- end }}
 {{- if and $teams (has $c.defaultQueue $parents) }}
-global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use one below it.
+global.contract.defaultQueue is {{ $c.defaultQueue | quote }}, which has queues below it; one job in it would stop all scheduling; use a queue below it.
 {{- end }}
 {{- if and $teams (eq $c.storage.s3.mode "external") (not $c.network.s3) }}
-global.contract.storage.s3.mode is external: name the store's addresses in global.contract.network.s3, or the network policies of teams keep their jobs from it.
+global.contract.storage.s3.mode is external: name the store's addresses in global.contract.network.s3, or the network policies of teams block it.
 {{- end }}
 {{- end }}
 

@@ -14,11 +14,11 @@ global.contract.storage.volumes names {{ $name | quote }} twice; give each volum
 {{- $names = append $names $name }}
 {{- range .teams }}
 {{- if and (ne . "*") (not (has . $teams)) }}
-global.contract.storage.volumes: {{ $name | quote }} is for the team {{ . | quote }}, which is not among global.contract.teams; add the team or leave it out here.
+global.contract.storage.volumes: {{ $name | quote }} is for the team {{ . | quote }}, which is not among global.contract.teams; add the team or remove it here.
 {{- end }}
 {{- end }}
 {{- end }}
 {{- if and .Values.nfs.enabled (eq $c.storage.workspaceClass $c.storage.sharedClass) }}
-global.contract.storage.workspaceClass and sharedClass are both {{ $c.storage.sharedClass | quote }}; they differ in what happens to files on deletion, so give them different names.
+global.contract.storage.workspaceClass and sharedClass are both {{ $c.storage.sharedClass | quote }}; the classes treat files differently on deletion, so use different names.
 {{- end }}
 {{- end }}

@@ -65,7 +65,7 @@ def test_notes_name_teams_and_how_to_ask_what_they_may(notes: Notes) -> None:
     ("sets", "words"),
     [
         (["nodePrep.enabled=false"], "nodePrep.enabled is false"),
-        (["nfs.podNetworks=null"], "Name the cluster's pod networks in nfs.podNetworks"),
+        (["nfs.podNetworks=null"], "List the cluster's pod networks in nfs.podNetworks"),
         (["policies.modes.root-secrets=warn"], "policies of mode warn refuse nothing: root-secrets."),
         (["policies.modes.root-secrets=off"], "policies of mode off refuse nothing: root-secrets."),
     ],
@@ -76,7 +76,7 @@ def test_what_is_open_is_reported(sets: list[str], words: str, notes: Notes) -> 
 
 
 def test_a_team_without_a_way_to_the_api_server_is_reported(notes: Notes) -> None:
-    words = "WARNING: the API server's address is not known"
+    words = "WARNING: the API server's address is unknown"
     assert words in notes(teams=True)
     ends = ["global.contract.network.apiServer[0].cidr=192.0.2.10/32", "global.contract.network.apiServer[0].port=6443"]
     assert words not in notes(*ends, teams=True)

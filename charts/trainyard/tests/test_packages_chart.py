@@ -35,7 +35,7 @@ def test_only_marked_pods_reach_the_index_and_only_where_values_say(render: Rend
     ("packages", "says"),
     [
         ({"egress": [TO_INDEX]}, "opens the network for an index that is not set"),
-        ({"secret": "keys"}, "keys of an index that is not set"),
+        ({"secret": "keys"}, "credentials for an index that is not set"),
         ({**INDEX, "index": "http://10.0.0.8/simple", "ca": PEM}, "write https://, or leave ca empty"),
         ({**INDEX, "egress": [{"ports": [{"port": 443}]}]}, "allows runs to reach every address"),
         ({**INDEX, "secret": "minio-root"}, "pods of teams may not use Secrets whose names end in -root"),

@@ -56,13 +56,13 @@ def test_pools_that_work_are_taken(values: dict[str, Any], render: Rendering) ->
         (pools(gpu(), gpu(selector={"a": "b"}), cpu()), "names the pool gpu twice; give each its own name."),
         (pools(gpu(), gpu("other"), cpu()), "the pools gpu and other are both of kind gpu without a selector"),
         (pools(gpu(), cpu(), cpu("more")), "the pools cpu and more are both of kind cpu without a selector"),
-        (pools(gpu(taint=None), cpu()), "pool gpu lets pods without GPUs in, which could take the CPUs that its GPUs"),
-        (pools(gpu(taint=SOFT), cpu()), "pool gpu lets pods without GPUs in"),
+        (pools(gpu(taint=None), cpu()), "pool gpu admits pods without GPUs, which could use the CPUs that its GPUs"),
+        (pools(gpu(taint=SOFT), cpu()), "pool gpu admits pods without GPUs"),
         (
             pools(gpu("spot", spot=True, selector={"a": "b"}), gpu(), cpu()),
-            "the spot pool spot needs a taint of its own, it has that of pool gpu; jobs that can't be interrupted",
+            "the spot pool spot needs its own taint, but has that of pool gpu; jobs that can't be interrupted",
         ),
-        (pools(gpu(), cpu("spot", spot=True, selector={"a": "b"}), cpu()), "the spot pool spot needs a taint of its"),
+        (pools(gpu(), cpu("spot", spot=True, selector={"a": "b"}), cpu()), "the spot pool spot needs its own taint"),
         (
             pools(gpu(), gpu("amd", selector={"a": "b"}, gpu={"resource": "amd.com/gpu"}), cpu()),
             "the pools amd and gpu have the same labels but the resources amd.com/gpu and nvidia.com/gpu; give each",
@@ -70,7 +70,7 @@ def test_pools_that_work_are_taken(values: dict[str, Any], render: Rendering) ->
         (
             pools(gpu(gpu={"resource": NVIDIA, "reserve": RESERVE}),
                   gpu("b", selector={"a": "b"}, gpu={"resource": NVIDIA, "reserve": RESERVE | {"cpu": 2}}), cpu()),
-            "pool b has another gpu.reserve than the pool before it with nvidia.com/gpu, but the scheduler knows one",
+            "pool b has a different gpu.reserve than another pool with nvidia.com/gpu, but the scheduler supports one",
         ),
         (
             pools(gpu(capacity={"cpu": "95900m", "memory": "768Gi"},

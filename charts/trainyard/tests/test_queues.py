@@ -85,10 +85,10 @@ def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
         (
             contract(queue("q", parent="training")),
             'global.contract.defaultQueue is "training", which has queues below it; one job in it would stop all '
-            "scheduling; use one below it.",
+            "scheduling; use a queue below it.",
         ),
         (contract(queue("q"), queue("q")), 'names the queue "q" twice; give each its own name.'),
-        (contract(queue("default")), '"default" belongs to Volcano itself; choose another name.'),
+        (contract(queue("default")), '"default" is reserved for Volcano; choose another name.'),
         (
             contract(queue("q", parent="p")),
             f'{WHERE} q has parent "p", which is not among global.contract.queues; name one of them or root.',
@@ -150,7 +150,7 @@ def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
         ),
         (
             {"global": {"contract": {"priorityClasses": [{"name": "system-training", "value": 1}]}}},
-            'global.contract.priorityClasses: "system-training" begins with system-, which Kubernetes keeps for itself',
+            'global.contract.priorityClasses: "system-training" begins with system-, which is reserved for Kubernetes',
         ),
         (
             contract(queue("p"), queue("a", parent="p", deserved=room(1, 0, 0), guarantee=room(1, 0, 0))),

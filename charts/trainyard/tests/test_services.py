@@ -183,7 +183,7 @@ POOLS = [
     [
         ({"pools": ["gpu", "data"]}, 'restricted to pool "data", which is not among global.contract.nodePools (gpu,'),
         ({"pools": ["cpu"]}, 'is restricted to pool "cpu", which has no selector, so node preparation would add'),
-        ({"pools": ["bare"]}, 'restricted to pool "bare", which has no labels to keep its pods there; give it some.'),
+        ({"pools": ["bare"]}, 'restricted to pool "bare", which has no labels to keep its pods there; add labels.'),
         ({"pools": ["gpu"]}, "is restricted to pools of kind gpu (gpu), so none of its pods without GPUs could"),
     ],
 )  # fmt: skip

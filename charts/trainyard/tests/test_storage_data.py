@@ -121,8 +121,8 @@ def test_janitor_has_rights_on_claims_of_teams_and_on_caches(full: Objects) -> N
         ),
         (
             {"global": {"contract": {"teams": [{"name": "shared", "gid": 20001}]}}},
-            'global.contract.teams: no team can be named "shared", because all teams read below shared/ in buckets '
-            "that have a prefix for each; choose another name.",
+            'global.contract.teams: no team can be named "shared", because shared/ is the common prefix in buckets '
+            "with a prefix per team; choose another name.",
         ),
         (
             {"backup": {"buckets": ["gone"]}},
@@ -135,7 +135,7 @@ def test_janitor_has_rights_on_claims_of_teams_and_on_caches(full: Objects) -> N
         ),
         (
             {"backup": {"enabled": True, "target": {"kind": "s3", "s3": {"bucket": "bbb", "secret": "trainyard-s3"}}}},
-            'backup.target.s3.secret is "trainyard-s3", the store that is backed up: name a Secret for another store.',
+            'backup.target.s3.secret is "trainyard-s3", the store that is backed up: name a Secret of another store.',
         ),
         (
             {"backup": {"enabled": True, "buckets": [], "workspaces": False}},

@@ -28,7 +28,7 @@ INVALID: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([{**SPEECH, "quota": {"all": {"gpus": 9, "requests.nvidia.com/gpu": 9}}}], {}, ["the same", "keep one"]),
     ([{**SPEECH, "quota": {"all": {"gpus": 4}}}], {}, ["maxGpusPerJob is 8", "quota.all", "4 GPUs"]),
     ([{**SPEECH, "queue": {"capability": {"nvidia.com/gpu": 0}}}], {}, ["maxGpusPerJob is 8", "queue.capability"]),
-    ([{**SPEECH, "counts": {"pods": 100}}], {}, ["quota.all lets 200 pods run", "raise counts.pods"]),
+    ([{**SPEECH, "counts": {"pods": 100}}], {}, ["quota.all allows 200 running pods", "raise counts.pods"]),
     ([{**SPEECH, "name": "trainyard-system-webhook"}], {}, ["reserved name"]),
     ([{**SPEECH, "limits": {"requests": {"cpu": "9"}}}], {}, ["limits.requests.cpu (9)", "lower the request"]),
     ([{**SPEECH, "limits": {"max": {"cpu": "4"}}}], {}, ["limits.limits.cpu (8)", "limits.max.cpu (4)", "maximum"]),

@@ -21,7 +21,7 @@
 {{- if and $victims (not $deciders) }}{{ $deciders = $victims }}{{ end }}
 {{- end }}
 {{- if or (not $set) (hasKey $conf "Error") (not $actions) (not $plugins) }}
-{{ $own }} is not a scheduler configuration with actions and tiers: correct it, or leave it out to take the one made from the contract.
+{{ $own }} is not a scheduler configuration with actions and tiers: correct it, or remove it to use the one generated from the contract.
 {{- else }}
 {{- range $actions }}
 {{- if not (has . (list "allocate" "backfill" "enqueue" "preempt" "reclaim" "shuffle")) }}
@@ -34,34 +34,34 @@
 {{- end }}
 {{- end }}
 {{- if and $bounds (has "capacity" $plugins) }}
-{{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues are made for, and set enabledOverused and enabledAllocatable of proportion to false.
+{{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues need, and set enabledOverused and enabledAllocatable of proportion to false.
 {{- end }}
 {{- range $action := list "preempt" "reclaim" }}
 {{- $both := and (eq $switches.queueingStrategy "ReservingFIFO") (get $switches $action) }}
 {{- if and (has $action $actions) $sla (not $both) }}
-{{ $own }}: the action {{ $action }} conflicts with sla before gang (queueingStrategy: ReservingFIFO), it would evict pods for a gang that doesn't fit yet; use one of them.
+{{ $own }}: the action {{ $action }} conflicts with sla before gang (queueingStrategy: ReservingFIFO), since it would evict pods for a gang that doesn't fit yet; use one of them.
 {{- end }}
 {{- if $both }}
-global.contract.scheduler: {{ $action }} conflicts with queueingStrategy: ReservingFIFO, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: {{ $action }} conflicts with queueingStrategy: ReservingFIFO, since it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (get $switches $action) (not (has $action $actions)) }}
-global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action {{ $action }}; add it or leave the configuration to the contract.
+global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action {{ $action }}; add it or remove the configuration.
 {{- end }}
 {{- if and (has $action $actions) (not (get $switches $action)) }}
-{{ $own }} has the action {{ $action }}, but global.contract.scheduler.{{ $action }} is false; set it to true, so that the contract says so, too.
+{{ $own }} has the action {{ $action }}, but global.contract.scheduler.{{ $action }} is false; set it to true to match.
 {{- end }}
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "ReservingFIFO") (not $sla) }}
-global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has no plugin sla in a tier before gang; add it or leave the configuration to the contract.
+global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has no plugin sla in a tier before gang; add it or remove the configuration.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "StrictFIFO") (not (has "extender" $plugins)) }}
-global.contract.scheduler.queueingStrategy is StrictFIFO, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or leave the configuration to the contract.
+global.contract.scheduler.queueingStrategy is StrictFIFO, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or remove the configuration.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.reclaim }}
-global.contract.scheduler: reclaim conflicts with queueingStrategy: StrictFIFO, a queue whose first job waits could not take its share back; set reclaim to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: reclaim conflicts with queueingStrategy: StrictFIFO, since a queue whose first job waits could not take its share back; set reclaim to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.preempt }}
-global.contract.scheduler: preempt conflicts with queueingStrategy: StrictFIFO, it would evict pods for jobs that may not start before the first; set preempt to false or queueingStrategy to BestEffortFIFO.
+global.contract.scheduler: preempt conflicts with queueingStrategy: StrictFIFO, since it would evict pods for jobs that may not start before the first; set preempt to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "ReservingFIFO") (has "enqueue" $actions) }}
 global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has the action enqueue, which lets later jobs pass; remove it.
@@ -79,7 +79,7 @@ global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has 
 {{- $root := index . 0 -}}{{- $capacity := index . 1 -}}{{- $tree := index . 2 -}}
 {{- range $queue := include "trainyard.queues" $root | fromJsonArray }}
 {{- if and (not $capacity) (or .capability .deserved .guarantee) }}
-{{ .where }} has shares, but volcano.custom.scheduler_config_override has no plugin capacity, which keeps them; add it.
+{{ .where }} has shares, but volcano.custom.scheduler_config_override has no plugin capacity, which enforces them; add it.
 {{- end }}
 {{- if and (ne .parent "root") (not $tree) }}
 {{ .where }} has the parent {{ .parent }}, but volcano.custom.scheduler_config_override doesn't set enableHierarchy: true at the plugin capacity; set it.

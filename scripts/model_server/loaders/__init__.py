@@ -47,22 +47,22 @@ def load(folder: Path, card: Card, threads: int) -> Runner:
     try:
         module = importlib.import_module(f"{__package__}.{name}")
     except ModuleNotFoundError as error:
-        what = f"is {card.framework}, and {error.name} is not installed here"
-        raise CardError(what, where=f"{folder}: framework", hint=f"serve it with the image {image}") from None
+        what = f"{card.framework} needs {error.name}, which is not installed"
+        raise CardError(what, where=f"{folder}: framework", hint=f"use the image {image}") from None
     try:
         runner: Runner = module.load(folder / card.file, card, threads)
     except CardError:
         raise
     except Exception as error:  # frameworks' errors about invalid files have no common class
         what = f"can't be loaded by {card.framework}: {type(error).__name__}: {_first_line(error)}"
-        raise CardError(what, where=str(folder / card.file), hint="save the model as docs/serving.md says") from error
+        raise CardError(what, where=str(folder / card.file), hint="see docs/serving.md for how to save it") from error
     return runner
 
 
 def mismatch(card: Card, what: str, found: object) -> CardError:
     """The error for inputs or outputs that differ from the card's."""
     wanted = ", ".join(one.name for one in getattr(card, what))
-    return CardError(f"has the {what} {found}, and the card {wanted}", where=card.file, hint=f"write its {what}")
+    return CardError(f"the {what} are {found}, but the card says {wanted}", where=card.file, hint=f"correct {what}")
 
 
 def _first_line(error: BaseException) -> str:

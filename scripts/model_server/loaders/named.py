@@ -28,6 +28,6 @@ def outputs(card: Card, value: Any, plain: Callable[[Any], np.ndarray]) -> dict[
         return {name: plain(value[name]) for name in names}
     several = list(value) if isinstance(value, list | tuple) else [value]
     if len(several) != len(names):
-        what = f"returns {len(several)} outputs, and the card has {len(names)}"
-        raise CardError(what, where=card.file, hint="write all outputs, in the model's order")
+        what = f"returns {len(several)} outputs, but the card has {len(names)}"
+        raise CardError(what, where=card.file, hint="list all outputs in the model's order")
     return {name: plain(one) for name, one in zip(names, several, strict=True)}

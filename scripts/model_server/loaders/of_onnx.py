@@ -28,7 +28,7 @@ class OnnxRunner:
         for name, value in found.items():
             if not isinstance(value, np.ndarray):
                 hint = "convert the model with zipmap=False"
-                raise CardError(f"gives a {type(value).__name__} for {name}, not a tensor", where="outputs", hint=hint)
+                raise CardError(f"returns a {type(value).__name__} for {name}, no tensor", where="outputs", hint=hint)
         return found
 
 

@@ -45,7 +45,7 @@ def load(path: Path, card: Card, threads: int) -> TensorflowRunner:
     saved = tf.saved_model.load(str(path))
     if SIGNATURE not in saved.signatures:
         what = f"has no signature {SIGNATURE}, but {', '.join(saved.signatures) or 'none'}"
-        raise CardError(what, where=str(path), hint="save it by model.export(FOLDER)")
+        raise CardError(what, where=str(path), hint="save the model with model.export(FOLDER)")
     signature = saved.signatures[SIGNATURE]
     names = [one.name for one in card.inputs]
     if set(signature.structured_input_signature[1]) != set(names):

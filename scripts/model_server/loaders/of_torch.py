@@ -54,8 +54,8 @@ def load(path: Path, card: Card, threads: int) -> TorchRunner:
     try:
         module.load_state_dict(weights)
     except (RuntimeError, TypeError) as error:
-        what = f"has other weights than {card.builder} makes: {' '.join(str(error).split())[:300]}"
-        raise CardError(what, where=str(path), hint="register the code that trained it") from None
+        what = f"weights don't match the module of {card.builder}: {' '.join(str(error).split())[:300]}"
+        raise CardError(what, where=str(path), hint="register the code that trained the model") from None
     return TorchRunner(module.to(device).eval(), card, device)
 
 

@@ -38,23 +38,23 @@ def _check(document: yaml_lines.Document, file: str) -> None:
     """Rejects values whose new form only their owner can decide."""
     data = document.data
     if not isinstance(data, dict):
-        raise UsageError("not a values file: it holds a list or a single value", where=file)
+        raise UsageError("not a values file: it contains a list or a single value", where=file)
     if "apiVersion" in data and "kind" in data:
         raise UsageError(
             f"this is a {data['kind']}, not a values file",
             where=file,
-            hint="give a file as for `helm --values`, and copy the values from it",
+            hint="pass a file as for `helm --values`, and copy the values into it",
         )
     for rename, old in renamed.used(data):
         where = f"{file}:{document.line(*rename.old)}"
         if rename.new[-1] in (rename.parent(data) or ()):
-            what = f"{'.'.join(rename.old)} and {'.'.join(rename.new)}, its present name, are both there"
-            raise UsageError(what, where=where, hint=f"take {rename.old[-1]} out")
+            what = f"{'.'.join(rename.old)} and its new name, {'.'.join(rename.new)}, are both set"
+            raise UsageError(what, where=where, hint=f"remove {rename.old[-1]}")
         try:
             rename.value(old)
         except KeyError:
             words = ", ".join(rename.values)
-            what = f"{'.'.join(rename.old)} is {old}, which the chart never took; it was one of {words}"
+            what = f"{'.'.join(rename.old)} is {old}, which the chart never accepted; valid values were {words}"
             raise UsageError(what, where=where, hint=f"write {rename.new[-1]} by hand") from None
 
 
@@ -104,6 +104,6 @@ def _refuse_by_hand(documents: list[yaml_lines.Document], file: str) -> None:
     """Rejects a value that comes from an alias, a merge or a block, where changing it may change others, too."""
     for document in documents:
         for rename, old in renamed.used(document.data):
-            what = f"{rename.sentence(old)}; it is an alias, an anchor or a block here and can't be rewritten"
+            what = f"{rename.sentence(old)}; its value is an alias, an anchor or a block, which can't be rewritten"
             where = f"{file}:{document.line(*rename.old)}"
             raise UsageError(what, where=where, hint=f"write {rename.new[-1]}: {rename.value(old)} by hand")

@@ -192,7 +192,7 @@ def _component(file: Path) -> Component:
     for place, known in (("", _KEYS), *_INSIDE.items()):
         unknown = sorted(set(data.get(place) or {} if place else data) - known)
         if unknown:
-            what = f"nothing knows the key {f'{place}.' if place else ''}{unknown[0]}"
+            what = f"unknown key {f'{place}.' if place else ''}{unknown[0]}"
             raise TrainyardError(what, where=where, hint=f"use one of: {', '.join(sorted(known))}")
     for endpoint in data.get("metrics") or ():
         unknown = sorted(set(endpoint) - _ENDPOINT) or sorted({"name", "pods", "port"} - set(endpoint))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
 WHEELS = "wheels"  # key of the ConfigMap: names of the wheels in the store that runs may install
-HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
+HINT = "pass your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 Raw = dict[str, Any]
 
 
@@ -59,7 +59,7 @@ def load(file: Path) -> Contract:
     for document in documents:
         if isinstance(document, dict) and (raw := _raw(document, str(file))):
             return read.contract(raw, str(file))
-    raise UsageError("the file holds no contract", where=str(file), hint=HINT)
+    raise UsageError("the file contains no contract", where=str(file), hint=HINT)
 
 
 def system(env: Mapping[str, str] = os.environ) -> str:
@@ -76,7 +76,7 @@ def live(kube: Kube) -> Contract:
         raise TrainyardError(
             what,
             where=kube.host,
-            hint="is the release elsewhere? Set TRAINYARD_SYSTEM to its namespace, or give --contract FILE",
+            hint="set TRAINYARD_SYSTEM to the namespace of the release, or pass --contract FILE",
         )
     return read.contract(_published(found, kube.host), f"{CLUSTER} {kube.host}")
 

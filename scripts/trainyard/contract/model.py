@@ -76,7 +76,7 @@ class Team:
             if name and name not in own:
                 raise UsageError(f"{what} {name} is not for team {self.name}", hint=f"use one of {', '.join(own)}")
         if gpus > self.max_gpus:
-            what = f"the job asks for {gpus} GPUs over all nodes, team {self.name} may have {self.max_gpus} in one job"
+            what = f"the job requests {gpus} GPUs over all nodes, but team {self.name} may use {self.max_gpus} per job"
             raise UsageError(what, hint="use fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
 
     @property
@@ -108,9 +108,9 @@ class Team:
                 hint = f"use one of {', '.join(pool.name for pool in self.pools)}"
                 raise UsageError(f"the platform has no node pool {name}", hint=hint)
             if gpus and found.kind != kind:
-                raise UsageError(f"nodes of the pool {name} have no GPU", hint="name another pool, or set gpus to 0")
+                raise UsageError(f"nodes of the pool {name} have no GPUs", hint="use another pool, or set gpus to 0")
             if not gpus and found.kind == "gpu":
-                raise UsageError(f"the pool {name} is for work with GPUs", hint="set gpus, or name another pool")
+                raise UsageError(f"the pool {name} is for jobs with GPUs", hint="set gpus, or use another pool")
             return found
         fitting = [pool for pool in self.pools if pool.kind == kind]
         if not fitting:

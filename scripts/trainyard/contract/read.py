@@ -22,8 +22,8 @@ def contract(raw: Raw, source: str) -> Contract:
     except KeyError as error:
         what = f"the contract lacks {error.args[0]}"
     except (TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"the contract is not of the shape that the chart gives it ({error})"
-    raise UsageError(what, where=source, hint="give your values.yaml, or the data of ConfigMap trainyard-contract")
+        what = f"the contract is malformed ({error})"
+    raise UsageError(what, where=source, hint="pass your values.yaml, or the data of ConfigMap trainyard-contract")
 
 
 def _contract(raw: Raw, source: str) -> Contract:

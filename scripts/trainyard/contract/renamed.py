@@ -31,8 +31,8 @@ class Rename:
 
     def sentence(self, old: Any) -> str:
         """Human-readable sentence on what to write instead."""
-        text = f"{'.'.join(self.old)} is called {'.'.join(self.new)} now"
-        return f"{text}, and {old} is {self.values[str(old)]}" if str(old) in self.values else text
+        text = f"{'.'.join(self.old)} was renamed to {'.'.join(self.new)}"
+        return f"{text}, and {old} to {self.values[str(old)]}" if str(old) in self.values else text
 
 
 @functools.cache

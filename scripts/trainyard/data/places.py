@@ -46,7 +46,7 @@ def place(contract: Contract, team: str, name: str) -> Place:
     known = {root.name: root for root in _kinds(contract, team)}
     if kind not in known or (slash and not kind) or (not slash and last in known):
         named = ", ".join(f"{one}/" for one in known if one)
-        raise UsageError(f"invalid name of a data set: {name!r}", hint=f"before the slash may stand {named}; {SPELLED}")
+        raise UsageError(f"invalid name of a data set: {name!r}", hint=f"use {named} before the slash; {SPELLED}")
     if not NAME.fullmatch(last):
         raise UsageError(f"invalid name of a data set: {last!r}", hint=SPELLED)
     root = known[kind]
@@ -57,7 +57,7 @@ def named_after(folder: Path) -> str:
     """Default name of a folder's data set. Raises UsageError."""
     found = folder.resolve().name
     if not NAME.fullmatch(found):
-        raise UsageError(f"invalid name of a data set: {found!r}", hint=f"give one: trainyard data put {folder} NAME")
+        raise UsageError(f"invalid name of a data set: {found!r}", hint=f"use a name: trainyard data put {folder} NAME")
     return found
 
 
@@ -90,6 +90,6 @@ def _kinds(contract: Contract, team: str) -> list[Place]:
     found = [Place(OWN, f"{bucket}/{team}"), Place(SHARED, f"{bucket}/{SHARED}", platform=True)]
     for one in contract.buckets.values():
         if one.teams == "read":
-            why = "all teams read it, and none writes it: it comes with keys of the store's own, see docs/storage.md"
+            why = "all teams read it, none may write it: upload it with keys of the store itself, see docs/storage.md"
             found.append(Place(one.name, one.name, read_only=why))
     return [*found, Place(WORKSPACE, f"/{WORKSPACE}", claim=WORKSPACE)]

@@ -44,11 +44,11 @@ def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bo
     """
     first = places[0]
     if write and first.read_only:
-        raise UsageError(f"{first.name}: {first.read_only}", hint="bring it as your team's: leave out what is before /")
+        raise UsageError(f"{first.name}: {first.read_only}", hint="upload it for your team: omit the part before /")
     platform = kube.namespace == contract.namespace or (write and first.platform)
     config = TeamConfig.of_platform(contract) if platform else TeamConfig.of(contract, kube.namespace)
     if first.claim and not kube.find(kube.path("v1", "persistentvolumeclaims", first.claim)):
-        hint = "the platform may have no shared volumes: `kubectl get pvc` lists yours"
+        hint = "list your claims with `kubectl get pvc`; the platform may have no shared volumes"
         raise TrainyardError(f"no claim {first.claim} in {kube.namespace}", hint=hint)
     at = copy.copy(kube)
     at.namespace = config.team.name
@@ -58,8 +58,8 @@ def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bo
     except KubeError as error:
         if not (platform and error.status == FORBIDDEN):
             raise
-        what = f"what all teams read is the platform engineer's to bring: {error.what}"
-        hint = f"leave out {first.name.partition('/')[0]}/ to bring it for your team, or ask your platform engineer"
+        what = f"only the platform engineer can upload data for all teams: {error.what}"
+        hint = f"omit {first.name.partition('/')[0]}/ to upload it for your team, or ask your platform engineer"
         raise KubeError(what, status=error.status, hint=hint) from None
 
 
@@ -83,7 +83,7 @@ def files(store: Store, place: Place) -> list[Set]:
 
 def missing(place: Place) -> TrainyardError:
     """The error for a name that does not exist."""
-    return TrainyardError(f"no data set {place.name}", where=place.uri, hint="`trainyard data list` has all")
+    return TrainyardError(f"no data set {place.name}", where=place.uri, hint="list them with `trainyard data list`")
 
 
 def _time(row: dict[str, Any]) -> datetime | None:

@@ -74,7 +74,7 @@ def _what(error: Any, path: list[str | int]) -> str:
     place = ".".join(str(part) for part in path)
     value = error.instance
     if "propertyNames" in error.absolute_schema_path:
-        return f"{place} has the name {json.dumps(value, default=str)}, which may have letters, digits and _ only"
+        return f"{place} has the name {json.dumps(value, default=str)}; use letters, digits and _ only"
     if isinstance(value, bool):
         return f"{place} is {shown(value)}, which YAML reads as yes or no"
     return f"invalid {place}: {shown(value)}" if error.validator == "pattern" else f"{place} is {shown(value)}"
@@ -88,7 +88,7 @@ def shown(value: Any) -> str:
 
 def _hint(path: list[str | int], error: Any) -> str:
     if path and path[0] == "env":
-        return "write each value as a text in quotes, or as {secret: NAME, key: KEY}"
+        return "write each value as a string in quotes, or as {secret: NAME, key: KEY}"
     if path and path[0] == "command":
         return 'write it as a list of words, such as [python, train.py, "--epochs=3"]'
     rule = {

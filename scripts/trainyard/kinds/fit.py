@@ -111,7 +111,7 @@ def _what(
 
 def _hint(part: str, framework: str, known: Mapping[str, str], sure: Sequence[str], cuda: bool) -> str:
     if part in GONE:
-        return f"it has left Python, and the images have Python {PYTHON}: change the code"
+        return f"Python {PYTHON} of the images no longer has the module: change the code"
     if part in images.NOWHERE:
         return images.NOWHERE[part]
     # Installing a package again does not restore a part that was compiled out.
@@ -129,4 +129,4 @@ def _hint(part: str, framework: str, known: Mapping[str, str], sure: Sequence[st
         kinds = [kind for kind in with_it[0].runs if kind != JOB]
         return ", or ".join([f"use --framework {' or '.join(kinds)}, whose image {with_it[0].name} has it", *lines])
     beside = ", ".join(dict.fromkeys(module for module in due if not f"{module}.".startswith(f"{part}.")))
-    return ", or ".join(lines) or f"no image of the platform has it{beside and f' beside {beside}'}: name one of yours"
+    return ", or ".join(lines) or f"no image of the platform has it{beside and f' beside {beside}'}: use one of yours"

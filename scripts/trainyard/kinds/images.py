@@ -32,8 +32,8 @@ ALSO = {
 }
 # Modules that no image has, and why adding them to requirements.txt doesn't help.
 NOWHERE = {
-    "horovod.keras": "it is for Keras by itself, of which Horovod knows no version 3: import horovod.tensorflow.keras",
-    "deepspeed": "it compiles its operators where it runs, with CUDA's compiler: name an image of yours that has both",
+    "horovod.keras": "for standalone Keras, whose version 3 Horovod doesn't support: import horovod.tensorflow.keras",
+    "deepspeed": "the package compiles its operators at run time with CUDA's compiler: use an image with both",
 }
 
 

@@ -58,11 +58,11 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
         if not horovod and "H" not in told and "hostfile" not in told:
             return settings, ""  # mpirun has many more options, and runs unchanged
         what = f"{words.starter}'s option {words.unknown} can't be kept" if words.unknown else "no program is named"
-        hint = "remove it" if words.unknown else "write it behind the options"
-        raise UsageError(what, where=_short(command), hint=f"{hint}, or say --nodes, --processes and the program alone")
+        hint = "remove it" if words.unknown else "write the program after the options"
+        raise UsageError(what, where=_short(command), hint=f"{hint}, or only --nodes, --processes and the program")
     if settings.get("framework", MPI) != MPI:
-        what = f"{words.starter} starts ranks by MPI, and framework is {settings['framework']}"
-        raise UsageError(what, where=_short(command), hint="leave framework out, or the launcher")
+        what = f"{words.starter} starts ranks by MPI, but framework is {settings['framework']}"
+        raise UsageError(what, where=_short(command), hint="remove framework or the launcher")
     if not told and not horovod:
         return {**settings, "framework": MPI}, ""
     hosts = _hosts(words, folder)
@@ -101,8 +101,8 @@ def _hosts(words: Split, folder: Path) -> list[tuple[str, int]]:
         try:
             text = (folder / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            hint = "write the hosts with -H, or say --nodes and --processes in their place"
-            raise UsageError(f"the file of hosts {name} can't be read: {error}", hint=hint) from None
+            hint = "pass the hosts with -H, or use --nodes and --processes instead"
+            raise UsageError(f"the hostfile {name} can't be read: {error}", hint=hint) from None
         lines += [line.partition("#")[0].strip() for line in text.splitlines()]
     found: dict[str, int] = {}
     for line in filter(None, lines):
@@ -120,8 +120,8 @@ def _size(words: Split, hosts: list[tuple[str, int]], settings: Settings) -> Siz
     size = _of_hosts(words, hosts, ranks, each) if hosts else _of_ranks(words, ranks, each, settings)
     for key, value in (("nodes", size.nodes), ("processes", size.processes)):
         if value and settings.get(key) not in (None, value):
-            what = f"{words.starter} says {key} {value}, the settings say {settings[key]}"
-            raise UsageError(what, where=_short(_written(words)), hint=f"leave {key} out of one of them")
+            what = f"{words.starter} says {key} {value}, but the settings say {settings[key]}"
+            raise UsageError(what, where=_short(_written(words)), hint=f"remove {key} from one of them")
     return size
 
 
@@ -139,7 +139,7 @@ def _of_hosts(words: Split, hosts: list[tuple[str, int]], ranks: int, each: int)
     used = [count for count in filled if count]
     if len(set(used)) > 1:
         shown = ", ".join(map(str, used))
-        what = f"the hosts would have {shown} ranks, and all nodes of a job have equally many"
+        what = f"the hosts would have {shown} ranks, but all nodes of a job need equally many"
         raise UsageError(what, where=_short(_written(words)), hint="use a multiple of the slots, equal on every host")
     return Size(len(used), used[0])
 
@@ -196,12 +196,12 @@ def _sentence(words: Split, hosts: list[tuple[str, int]], size: Size, settings: 
 def _of_gpus(gpus: int, ranks: int) -> str:
     """End of the sentence if the numbers of GPUs and ranks per node differ; "" if they are equal."""
     if not gpus:
-        return f"; without GPUs, for one a rank add --gpus {ranks}"
+        return f"; without GPUs; for one per rank, add --gpus {ranks}"
     if gpus == ranks:
         return ""
     one = f"{gpus} {'GPU' if gpus == 1 else 'GPUs'}"
     uneven = f"{ranks} ranks share {one} on each node" if gpus < ranks else f"{one} on each node for {ranks} ranks"
-    return f"; {uneven.replace('1 ranks', '1 rank')}, for one a rank say --gpus {ranks}"
+    return f"; {uneven.replace('1 ranks', '1 rank')}; for one per rank, use --gpus {ranks}"
 
 
 def _written(words: Split) -> list[str]:

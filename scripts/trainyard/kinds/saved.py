@@ -23,10 +23,8 @@ class Saved:
 
     def advice(self, results: str) -> tuple[str, str]:
         """The problem, and how to fix it."""
-        what = f"{self.file}:{self.line} saves {self.place}, which goes with the pod"
-        named = (
-            f"save it below {results}/, which TRAINYARD_RESULTS names" if results else "name a folder with --results"
-        )
+        what = f"{self.file}:{self.line} saves {self.place}, which is lost with the pod"
+        named = f"save it below {results}/, given by TRAINYARD_RESULTS" if results else "set a folder with --results"
         return what, named
 
 

@@ -86,17 +86,17 @@ class JobSpec:
         if not self.command:
             raise UsageError("the job has no command", where=self.name, hint="write it after --, or under command")
         if self.nodes < 1 or self.gpus < 0:
-            raise UsageError("a job needs a node, and can't have less than no GPU", where=self.name)
+            raise UsageError("nodes must be at least 1, and gpus at least 0", where=self.name)
         if self.framework == JOB and self.nodes > 1:
-            what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
+            what = f"a plain Job is one pod, but nodes is {self.nodes}: nothing would start its pods together"
             raise UsageError(what, where=self.name, hint=f"use framework {several_nodes()}")
         if self.min_nodes:
             self._check_elastic()
         if self.parameter_servers and self.framework != TENSORFLOW:
-            what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
+            what = f"parameterServers are for tensorflow only, but framework is {self.framework}"
             raise UsageError(what, where=self.name, hint="remove them, or use framework tensorflow")
         if self.processes and not registry.of_framework(self.framework).per_gpu:
-            what = f"{self.framework} has one process a node, and processes is {self.processes}"
+            what = f"{self.framework} runs one process per node, but processes is {self.processes}"
             raise UsageError(what, where=self.name, hint="remove processes")
         if self.checkpoints and self.checkpoints == self.results:
             what = f"results and checkpoints are the same folder, {self.results}"
@@ -105,15 +105,15 @@ class JobSpec:
             if amount_of(amount) <= 0:
                 raise UsageError(f"{title} is {amount!r}", where=self.name, hint="use a quantity such as 2 or 4Gi")
         if amount_of(self.shared_memory) > amount_of(self.memory):
-            what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, of which it is a part"
+            what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, which includes it"
             raise UsageError(what, where=self.name, hint="raise memory")
 
     def _check_elastic(self) -> None:
         if self.framework != PYTORCH:
-            what = f"only jobs of pytorch can be elastic, and framework is {self.framework}"
+            what = f"only jobs of pytorch can be elastic, but framework is {self.framework}"
             raise UsageError(what, where=self.name, hint="remove minNodes, or use framework pytorch")
         if not 0 < self.min_nodes < self.nodes:
-            what = f"minNodes is {self.min_nodes}, nodes is {self.nodes}"
+            what = f"minNodes is {self.min_nodes}, but nodes is {self.nodes}"
             raise UsageError(what, where=self.name, hint="use fewer for minNodes; nodes is the job's largest size")
 
     @property
@@ -130,7 +130,7 @@ class JobSpec:
         for key, value in values.items():
             name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
             if name not in cls.__dataclass_fields__:
-                raise UsageError(f"a job has no setting {key}", hint="see docs/train.md for all of them")
+                raise UsageError(f"unknown setting {key}", hint="see docs/train.md for all settings")
             given[name] = value
         for name in ("deadline", "keep"):
             if name in given:

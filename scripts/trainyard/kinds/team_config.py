@@ -56,7 +56,7 @@ class TeamConfig:
         if not name:
             key = registry.of_framework(framework).image
             if key not in self.contract.images:
-                raise UsageError(f"the platform names no image for {framework}", hint="name one with image")
+                raise UsageError(f"the platform names no image for {framework}", hint="set image")
             found = self.contract.cuda_images.get(key, "") if cuda else self.contract.images[key]
             return found or self._refused(self.contract.images[key], str(pool and pool.name), framework)
         head, slash, _ = name.partition("/")
@@ -72,5 +72,5 @@ class TeamConfig:
         instead = self.contract.cuda_images.get(key)
         whose = f"the platform's image for {framework}, {image}," if framework else image
         what = f"{whose} computes on CPUs, and the GPUs of pool {pool} would be held for nothing"
-        hint = f"use {instead}" if instead else "name one with CUDA by image"
+        hint = f"use {instead}" if instead else "set image to one with CUDA"
         raise UsageError(what, hint=f"{hint}, or set gpus to 0")

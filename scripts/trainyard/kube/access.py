@@ -39,7 +39,7 @@ class Access:
         from trainyard.kube.client import Kube
 
         if self.groups and not self.user:
-            raise UsageError("--as-group needs --as", hint="say who acts, as for kubectl: --as NAME --as-group GROUP")
+            raise UsageError("--as-group needs --as", hint="pass both, as for kubectl: --as NAME --as-group GROUP")
         configuration = Configuration()
         files = self.files()
         if not files and "KUBERNETES_SERVICE_HOST" in os.environ and not self.context:
@@ -100,7 +100,7 @@ class Access:
             said = warnings.found[-1]
             if "NoneType" in said:
                 # On a terminal the loader doesn't capture the program's stderr, and then fails on it.
-                said = "its program ended with the error above"
+                said = "its credential plugin failed with the error above"
             raise TrainyardError(f"the log-in of the kubeconfig failed: {said}", where=where, hint="log in again")
         return found
 
@@ -140,10 +140,10 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, access=Access(kubeconfig, context, namespace, as_user, as_group), **rest)
 
     for option in (
-        click.option("--as-group", "as_group", multiple=True, metavar="GROUP", help="A group to act as, beside --as."),
-        click.option("--as", "as_user", default="", metavar="USER", help="Act as this user, as for kubectl."),
-        click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team; else the context's namespace."),
-        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+        click.option("--as-group", "as_group", multiple=True, metavar="GROUP", help="Group to impersonate, with --as."),
+        click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate, as for kubectl."),
+        click.option("-n", "--namespace", default="", metavar="TEAM", help="Team. Default: the context's namespace."),
+        click.option("--context", default="", metavar="NAME", help="Kubeconfig context to use."),
         click.option("--kubeconfig", default="", metavar="FILE", help="Default: KUBECONFIG or ~/.kube/config."),
     ):
         command = option(command)

@@ -59,7 +59,7 @@ class Kube:
             raise KubeError(
                 f"the cluster knows no kind {kind or '(none)'} of {version or 'no apiVersion'}",
                 status=404,
-                hint="correct apiVersion and kind, or ask your platform engineer whether the part is installed",
+                hint="correct apiVersion and kind, or ask your platform engineer whether the component is installed",
             )
         resource, namespaced = self._kinds[version][kind]
         place = obj.get("metadata", {}).get("namespace") or self.namespace

@@ -31,8 +31,8 @@ class Forward(socketserver.ThreadingTCPServer):
         try:
             super().__init__(("127.0.0.1", port), _Connection)
         except OSError as error:
-            hint = "take another one with --port"
-            raise KubeError(f"port {port} of this machine can't be taken: {error.strerror}", hint=hint) from None
+            hint = "choose another port with --port"
+            raise KubeError(f"port {port} on this machine can't be used: {error.strerror}", hint=hint) from None
 
     @property
     def port(self) -> int:

@@ -68,9 +68,9 @@ class IssuerClient:
             context = ssl.create_default_context(cafile=self.ca or None)
         except (OSError, ssl.SSLError) as error:
             raise TrainyardError(
-                f"the authority can't be read: {getattr(error, 'strerror', '') or error}",
+                f"the CA certificate can't be read: {getattr(error, 'strerror', '') or error}",
                 where=self.ca,
-                hint="name a PEM file with --issuer-ca",
+                hint="pass a PEM file with --issuer-ca",
             ) from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         return context
@@ -80,7 +80,7 @@ def checked(url: str) -> str:
     """The unchanged address. Raises TrainyardError if it is not https: tokens could be read in transit."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https" or not parts.hostname:
-        raise TrainyardError("the address is not https", where=url, hint="an issuer is asked over TLS only")
+        raise TrainyardError("the address is not https", where=url, hint="use https: the issuer must use TLS")
     return url
 
 
@@ -103,12 +103,12 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
         found = {}
     if isinstance(found, dict) and isinstance(found.get("error"), str):
         return RefusedError(found["error"], str(found.get("error_description") or ""))
-    return TrainyardError(f"it answered {error.code} {error.reason}", where=where, hint="check the issuer's address")
+    return TrainyardError(f"answered {error.code} {error.reason}", where=where, hint="check the issuer's address")
 
 
 def _unreachable(where: str, reason: object) -> TrainyardError:
     if isinstance(reason, ssl.SSLCertVerificationError):
-        hint = "name the authority of its certificate with --issuer-ca"
-        return TrainyardError(f"its certificate can't be trusted: {reason.verify_message}", where=where, hint=hint)
+        hint = "pass the CA of the certificate with --issuer-ca"
+        return TrainyardError(f"untrusted certificate: {reason.verify_message}", where=where, hint=hint)
     text = getattr(reason, "strerror", "") or reason
     return TrainyardError(f"it can't be reached: {text}", where=where, hint="check the network and the address")

@@ -38,7 +38,7 @@ class _Callback(http.server.HTTPServer):
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
             raise TrainyardError(
-                f"port {port} of 127.0.0.1 can't be used: {error.strerror}", hint="give another with --port"
+                f"port {port} of 127.0.0.1 can't be used: {error.strerror}", hint="choose another port with --port"
             ) from None
         self.timeout = 0.5
 
@@ -57,7 +57,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         parts = urllib.parse.urlsplit(self.path)
         said = dict(urllib.parse.parse_qsl(parts.query))
         if parts.path != CALLBACK:
-            return self._page(404, "Nothing is here", "This port waits for a log-in.")
+            return self._page(404, "Page not found", "This port waits for a log-in.")
         if not secrets.compare_digest(said.get("state", "").encode(), self.server.state.encode()):
             return self._page(400, "Not this log-in", "The answer belongs to another log-in; nothing was done.")
         if said.get("iss", self.server.issuer) != self.server.issuer:
@@ -65,7 +65,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.server.answer = said
         if "code" in said:
             return self._page(200, "Logged in", "Close this window and go back to your terminal.")
-        return self._page(200, "Not logged in", said.get("error_description") or said.get("error") or "no code came")
+        return self._page(200, "Not logged in", said.get("error_description") or said.get("error") or "no code arrived")
 
     def _page(self, code: int, title: str, text: str) -> None:
         body = PAGE.format(title=html.escape(title), text=html.escape(text)).encode()
@@ -114,11 +114,11 @@ def log_in(
         while server.answer is None:
             if time.monotonic() > end:
                 hint = "try again, or with --device on a machine without a browser"
-                raise TrainyardError(f"no log-in came within {patience_s:.0f} s", where=issuer.url, hint=hint)
+                raise TrainyardError(f"no log-in within {patience_s:.0f} s", where=issuer.url, hint=hint)
             server.handle_request()
         answer, redirect = server.answer, server.redirect
     if "code" not in answer:
-        said = answer.get("error_description") or answer.get("error") or "no code came"
+        said = answer.get("error_description") or answer.get("error") or "no code arrived"
         raise TrainyardError(f"the log-in was refused: {said}", where=issuer.url, hint="try again")
     form = {
         "grant_type": "authorization_code", "code": answer["code"], "redirect_uri": redirect, "client_id": client,

@@ -21,16 +21,16 @@ def log_in(asker: IssuerClient, issuer: Issuer, client: str, *, sleep: Callable[
     """
     if not issuer.device:
         hint = "log in on a machine with a browser: `trainyard login` without --device"
-        raise TrainyardError("it does not offer device codes", where=issuer.url, hint=hint)
+        raise TrainyardError("the issuer does not offer device codes", where=issuer.url, hint=hint)
     try:
         begun = asker.post(issuer.device, {"client_id": client, "scope": issuer.asked_scopes})
     except RefusedError as error:
-        raise TrainyardError(f"it gives no device code: {error}", where=issuer.url, hint="check --client-id") from None
+        raise TrainyardError(f"no device code received: {error}", where=issuer.url, hint="check --client-id") from None
     try:
         code, user_code, address = (str(begun[key]) for key in ("device_code", "user_code", "verification_uri"))
     except KeyError as error:
         raise TrainyardError(
-            f"its device code lacks {error}", where=issuer.url, hint="log in without --device"
+            f"the device code lacks {error}", where=issuer.url, hint="log in without --device"
         ) from None
     whole = str(begun.get("verification_uri_complete") or address)
     print(f"open {whole}\nand confirm the code {user_code}", file=sys.stderr, flush=True)

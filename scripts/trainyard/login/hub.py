@@ -27,7 +27,7 @@ def address(environment: Mapping[str, str]) -> str:
         raise TrainyardError(f"{' and '.join(missing)} not set: not a notebook of the hub", hint="log in without --hub")
     name = environment["JUPYTERHUB_USER"]
     if name in (".", ".."):  # quoting keeps dots, and a server would go up a level
-        raise TrainyardError(f"the hub can't be asked for a user named {name}", hint="the name must be another")
+        raise TrainyardError(f"invalid name of a hub user: {name}", hint="choose another user name at the hub")
     return f"{environment['JUPYTERHUB_API_URL'].rstrip('/')}/users/{urllib.parse.quote(name, safe='')}"
 
 
@@ -55,7 +55,7 @@ def tokens(environment: Mapping[str, str] = os.environ) -> Tokens:
     state = said.get("auth_state") if isinstance(said, dict) else None
     token = state.get("id_token") if isinstance(state, dict) else None
     if not isinstance(token, str):
-        hint = "log out of the hub and in again; it must keep auth_state, and the notebook's token the scope for it"
+        hint = "log out of the hub and in again; the hub must keep auth_state, and the notebook's token needs its scope"
         raise TrainyardError("the hub has no token for you", where=url, hint=hint)
     claims(token)
     return Tokens(token)

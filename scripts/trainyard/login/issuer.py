@@ -41,7 +41,7 @@ def discover(asker: IssuerClient, url: str, scopes: Sequence[str] = ()) -> Issue
     try:
         found = asker.get(base + DISCOVERY)
     except RefusedError as error:
-        raise TrainyardError(f"it has no discovery document ({error})", where=url, hint="check --issuer") from None
+        raise TrainyardError(f"no discovery document found ({error})", where=url, hint="check --issuer") from None
     said = str(found.get("issuer", ""))
     if said.rstrip("/") != base:
         raise TrainyardError(
@@ -54,7 +54,7 @@ def discover(asker: IssuerClient, url: str, scopes: Sequence[str] = ()) -> Issue
         checked(end)
     methods = found.get("code_challenge_methods_supported")
     if isinstance(methods, list) and "S256" not in methods:
-        raise TrainyardError("it does not support PKCE with S256", where=url, hint="switch it on at the issuer")
+        raise TrainyardError("the issuer does not support PKCE with S256", where=url, hint="enable PKCE at the issuer")
     offered = found.get("scopes_supported")
     known = tuple(s for s in SCOPES if s in offered or s == "openid") if isinstance(offered, list) else SCOPES
     optional = {key: str(found.get(f"{key}_endpoint") or "") for key in ("device_authorization", "revocation")}

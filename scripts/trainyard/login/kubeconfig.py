@@ -18,7 +18,7 @@ API_VERSION = "client.authentication.k8s.io/v1"
 LISTS = ("clusters", "users", "contexts")
 OURS = ["login", "--credential"]
 MODULE = ["-m", "trainyard"]
-INSTALL = "`trainyard` logs you in; install it with pip, from the wheel of your platform engineer"
+INSTALL = "install `trainyard`, which logs you in, with pip from your platform engineer's wheel"
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
     said = (found or {}).get("cluster") or {}
     if not at or not found or not said.get("server"):
         raise UsageError(
-            f"no kubeconfig says where the cluster is (context {wanted})" if wanted else
-            "no kubeconfig says where the cluster is",
-            hint="give --server and --certificate-authority, or --kubeconfig and --context",
+            f"no kubeconfig has the address of the cluster (context {wanted})" if wanted else
+            "no kubeconfig has the address of the cluster",
+            hint="pass --server and --certificate-authority, or --kubeconfig and --context",
         )  # fmt: skip
     try:
         ca = base64.b64decode(said.get("certificate-authority-data") or b"").decode()
     except ValueError:
-        hint = "write it in base64, or give --server and --certificate-authority"
+        hint = "encode it in base64, or pass --server and --certificate-authority"
         raise UsageError(f"certificate-authority-data of cluster {found['name']} is not text", hint=hint) from None
     if named := said.get("certificate-authority"):
         base = next(place for place, one in zip(files, held, strict=True) if found in one["clusters"])
@@ -108,12 +108,12 @@ def authority(place: str) -> str:
         text = Path(place).expanduser().read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"the authority can't be read: {getattr(error, 'strerror', '') or error}",
+            f"the CA certificate can't be read: {getattr(error, 'strerror', '') or error}",
             where=place,
-            hint="name the PEM file of the cluster's authority",
+            hint="pass the PEM file of the cluster's CA",
         ) from None
     if "BEGIN CERTIFICATE" not in text:
-        raise UsageError("not a certificate", where=place, hint="name the PEM file of the cluster's authority")
+        raise UsageError("not a certificate", where=place, hint="pass the PEM file of the cluster's CA")
     return text
 
 

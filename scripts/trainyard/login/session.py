@@ -56,10 +56,10 @@ def current(settings: Settings, *, interactive: bool) -> Tokens:
             except RefusedError as error:
                 if error.error == "invalid_grant":  # the refresh token will never be accepted again
                     store.forget(settings.issuer, settings.client)
-                refused = f"the issuer does not renew the log-in ({error})"
+                refused = f"the issuer did not renew the log-in ({error})"
         if not interactive:
             raise TrainyardError(
-                refused or ("the log-in has ended" if kept else "nobody is logged in"),
+                refused or ("your log-in has expired" if kept else "you are not logged in"),
                 where=settings.issuer,
                 hint=f"run `trainyard login {' '.join(settings.arguments)}`",
             )
@@ -100,7 +100,7 @@ def log_out(settings: Settings) -> bool:
                 if end := discover(asker, settings.issuer).revocation:
                     asker.post(end, {"token": kept.refresh_token, "client_id": settings.client})
             except (TrainyardError, RefusedError) as error:
-                print(f"warning: the issuer did not get the log-out: {error}", file=sys.stderr)
+                print(f"warning: logging out at the issuer failed: {error}", file=sys.stderr)
         return there
 
 

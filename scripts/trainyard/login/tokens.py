@@ -61,7 +61,7 @@ def received(answer: dict[str, Any], issuer: str, client: str, nonce: str = "", 
         TrainyardError: there is no ID token, or it is from another issuer, for another client or from another log-in.
     """
     if not isinstance(answer.get("id_token"), str):
-        raise TrainyardError("the issuer gave no ID token", where=issuer, hint="the scope `openid` brings one")
+        raise TrainyardError("the issuer gave no ID token", where=issuer, hint="request the scope `openid`")
     found = Tokens(answer["id_token"], str(answer.get("refresh_token") or kept))
     said = found.claims
     audience = said.get("aud")
@@ -71,7 +71,7 @@ def received(answer: dict[str, Any], issuer: str, client: str, nonce: str = "", 
         ("of another log-in", not nonce or said.get("nonce") == nonce),
     ):
         if not right:
-            raise TrainyardError(f"the token is {what}, so it is refused", where=issuer, hint="check --client-id")
+            raise TrainyardError(f"refused a token {what}", where=issuer, hint="check --client-id")
     return found
 
 

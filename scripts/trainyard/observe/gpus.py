@@ -25,7 +25,7 @@ def read(kube: Kube) -> Object:
     shared = _published(kube, MAP)
     if shared is None:
         raise TrainyardError(
-            f"the platform publishes nothing about its GPUs: there is no content in ConfigMap {MAP} of {system()}",
+            f"the platform publishes no GPU data: ConfigMap {MAP} of {system()} has no content",
             where=kube.host,
             hint="gpuView.enabled is false, or its pod trainyard-gpu-view hasn't started; ask your platform engineer",
         )
@@ -55,7 +55,7 @@ def lines(seen: Object) -> list[str]:
     waiting = seen["waiting"]
     if waiting["jobs"]:
         wait = "1 job waits" if waiting["jobs"] == 1 else f"{waiting['jobs']} jobs wait"
-        found += ["", f"in all queues together {wait} for {_gpus(waiting['gpus'])}"]
+        found += ["", f"in all queues, {wait} for {_gpus(waiting['gpus'])}"]
     return found
 
 
@@ -68,7 +68,7 @@ def warnings(seen: Object, namespace: str) -> list[str]:
         found.append(f"{namespace} is not your team, so no share and no queues are shown: choose a team with -n")
     for one in seen["queues"]:
         if one["unknown"]:
-            found.append(f"what queue {one['queue']} holds and may use is not known: {one['unknown']}")
+            found.append(f"what queue {one['queue']} holds and may use is unknown: {one['unknown']}")
     return found
 
 
@@ -90,10 +90,10 @@ def _published(kube: Kube, name: str) -> Object | None:
         said = json.loads(text)
         known = said["schema"] == SCHEMA
     except (ValueError, KeyError, TypeError):
-        raise TrainyardError(f"ConfigMap {name} can't be read", where=system(), hint="it is refreshed soon") from None
+        raise TrainyardError(f"ConfigMap {name} can't be read", where=system(), hint="try again in a minute") from None
     if not known:
         raise TrainyardError(
-            f"the platform's numbers have the schema {said['schema']}", hint=f"this trainyard reads {SCHEMA}: update it"
+            f"unsupported schema of the data: {said['schema']}", hint=f"update trainyard, which reads {SCHEMA}"
         )
     return dict(said)
 

@@ -113,7 +113,7 @@ class MissingError(UsageError):
 
 def missing(kube: Kube, name: str) -> MissingError:
     """The error for a job that does not exist."""
-    hint = "finished jobs go after a while (`keep`); their results stay in the store"
+    hint = "finished jobs are deleted after `keep`; their results stay in the store"
     return MissingError(f"no job {name} in {kube.namespace}", hint=hint)
 
 

@@ -68,8 +68,8 @@ def _namespace(meta: Object, settings: Settings) -> str:
     """The team's namespace. Raises UsageError if the file names another."""
     own = str(meta.get("namespace") or settings.team.name)
     if own != settings.team.name:
-        what = f"the workflow is for the namespace {own}, and is submitted to {settings.team.name}"
-        raise UsageError(what, hint="leave out its metadata.namespace, or name your team with -n")
+        what = f"the workflow's namespace is {own}, but you submit it to {settings.team.name}"
+        raise UsageError(what, hint="remove metadata.namespace, or choose the team with -n")
     return own
 
 

@@ -24,10 +24,10 @@ def main(path: str, name: str, out: str, report: str) -> int:
         return _report(report, f"invalid Python: {error.msg}", error.lineno or 0)
     except ModuleNotFoundError as error:
         return _report(
-            report, f"the module {error.name} is not installed", _line(error, path), "install it beside trainyard"
+            report, f"the module {error.name} is not installed", _line(error, path), "install it where trainyard is"
         )
     except ChoiceError as error:
-        return _report(report, str(error), 0, "give the name of one with --name")
+        return _report(report, str(error), 0, "choose one with --name")
     except BaseException as error:
         text = " ".join(str(error).split()) or "no message"
         return _report(report, f"{type(error).__name__}: {text}", _line(error, path))

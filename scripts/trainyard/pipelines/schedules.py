@@ -78,7 +78,7 @@ def of_clock(every_s: int) -> list[str]:
     """
     step, hours = every_s // 60, dict[int, list[str]]()
     if 24 * 60 % step:
-        hint = "take 30m, 90m, 2h or 1d, or --cron"
+        hint = "use 30m, 90m, 2h or 1d, or --cron"
         raise UsageError(f"an interval of {step} minutes does not divide a day", hint=hint)
     if 60 % step == 0:
         return ["* * * * *" if step == 1 else "0 * * * *" if step == 60 else f"*/{step} * * * *"]
@@ -101,7 +101,7 @@ def known_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"unknown time zone {name!r}", hint="write it as Europe/Berlin") from None
+        raise UsageError(f"unknown time zone {name!r}", hint="use a name such as Europe/Berlin") from None
 
 
 def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = False) -> Object:
@@ -168,7 +168,7 @@ def suspend(kube: Kube, name: str, on: bool) -> None:
 
 def missing(kube: Kube, name: str) -> KubeError:
     """The error for a missing schedule."""
-    hint = "`trainyard schedule list` shows those there are"
+    hint = "list the schedules with `trainyard schedule list`"
     return KubeError(f"no schedule {name} in {kube.namespace}", status=404, hint=hint)
 
 

@@ -100,7 +100,7 @@ def _once(document: Document) -> RawWorkflow:
     def line(path: tuple[str | int, ...]) -> int:
         return document.line(*(place + path[1:] if path[:1] == ("spec",) else path))
 
-    return RawWorkflow(made, line, f"one run is made of the {of}; nothing is kept for later")
+    return RawWorkflow(made, line, f"the {of} starts one run and is not stored")
 
 
 def _of_hera(path: Path, name: str) -> dict[str, Any]:

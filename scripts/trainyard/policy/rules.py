@@ -81,7 +81,7 @@ def _variables(found: dict[str, Any], file: Path) -> list[dict[str, str]]:
     while waiting:
         name = waiting.pop()
         if name not in known:
-            what = f"the variable {name} has no expression, and {SHARED} has none of that name"
+            what = f"the variable {name} has no expression, and {SHARED} has no such variable"
             raise TrainyardError(what, where=str(file.relative_to(ROOT)))
         used.add(name)
         waiting |= {*NAMED.findall(known[name])} - used

@@ -24,7 +24,7 @@ Key = tuple[str, str]  # role, container
 RESOURCES = (CPU, MEMORY)
 MAIN = {kind.container for kind in registry.KINDS}  # containers that run the command
 WORKERS = "*"  # all roles that run the command of trainyard.yaml
-HINT = "name a manifest of a job, or trainyard.yaml; pipelines ask in their Python code"
+HINT = "pass the manifest of a job, or trainyard.yaml; pipelines set resources in their Python code"
 SETTINGS = {"cpu": str(JobSpec.cpu), "memory": str(JobSpec.memory)}  # defaults of trainyard.yaml
 
 
@@ -85,7 +85,7 @@ def read(name: str, content: str, job: str = "") -> File:
         else:
             places += _of_object(data, document, ())
     if not places:
-        raise UsageError("no job in it says what it asks for", where=name, hint=HINT)
+        raise UsageError("no job in the file requests resources", where=name, hint=HINT)
     return File(name, content, documents, places)
 
 

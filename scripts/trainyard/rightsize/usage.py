@@ -97,7 +97,7 @@ def read(kube: Kube, namespace: str) -> Usage:
     text = str(((found or {}).get("data") or {}).get(KEY, ""))
     if not text:
         what = f"no usage of jobs is known: ConfigMap {MAP} of {namespace} is empty"
-        hint = "the option monitoring measures it, from minutes after a job's start on; ask your platform engineer"
+        hint = "the option monitoring measures jobs from a few minutes after their start; ask your platform engineer"
         raise TrainyardError(what, hint=hint)
     return parse(text, f"ConfigMap {MAP} of {namespace}")
 
@@ -108,7 +108,7 @@ def parse(text: str, where: str) -> Usage:
         found = json.loads(text)
         if found["schema"] != SCHEMA:
             raise TrainyardError(
-                f"it is of {_name(found['schema'])[:80]}, and this program reads {SCHEMA}",
+                f"unsupported schema {_name(found['schema'])[:80]}, expected {SCHEMA}",
                 where=where,
                 hint="install the version of trainyard that the platform has",
             )

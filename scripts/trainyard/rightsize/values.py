@@ -50,7 +50,7 @@ def place(container: str) -> str:
 def text(found: Sequence[Judged]) -> str:
     """The values file: for workloads that share a value, the largest proposal. Limits are never lowered."""
     made: dict[str, Any] = {}
-    said = ["# What the platform's own pods need, by what they used in the last day. Put it beside your values."]
+    said = ["# Resources of the platform's own pods, by their usage in the last day. Pass this file with your values."]
     for one in found:
         if not one.changes:
             continue
@@ -58,7 +58,7 @@ def text(found: Sequence[Judged]) -> str:
         why = "; ".join(f"{name} {one.new.why[name]}" for name in RESOURCES if name in one.new.why)
         path = place(container)
         if not path:
-            said.append(f"# {one.job.name} {container} has no value of its own: {why}")
+            said.append(f"# {one.job.name} {container} has no own value: {why}")
             continue
         said.append(f"# {path} ({one.job.name}): {why}")
         at = made
@@ -71,5 +71,5 @@ def text(found: Sequence[Judged]) -> str:
                     largest = max(new[name], number(amounts.get(name)) or 0)
                     amounts[name] = quantity.text(name, largest)
     if not made:
-        said.append("# Everything fits: nothing is to be changed.")
+        said.append("# Everything fits; nothing to change.")
     return "\n".join(said) + "\n" + (structured.text(made, "yaml") if made else "")

@@ -103,7 +103,7 @@ def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = Fal
     while True:
         found = deployment(kube, model, canary=canary)
         if found is None:
-            raise TrainyardError(f"{name_of(model)} was deleted while it was waited for")
+            raise TrainyardError(f"{name_of(model)} was deleted during the wait")
         try:
             good, text = ready(found)
         except TrainyardError as error:
@@ -120,7 +120,7 @@ def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = Fal
 
 def _failed(kube: Kube, model: str, what: str) -> TrainyardError:
     why = blamed(kube, model)
-    hint = f"what served before still does; `trainyard serve rollback {model}` takes the new version away"
+    hint = f"the earlier version still serves; remove the new one with `trainyard serve rollback {model}`"
     return TrainyardError(f"{what}{f'; {why}' if why else ''}", where=kube.namespace, hint=hint)
 
 
@@ -137,7 +137,7 @@ def blamed(kube: Kube, model: str) -> str:
             if waiting.get("reason") in seen.STUCK:
                 return f"{one['name']}: {waiting['reason']} {waiting.get('message', '')}".strip()
         if told := seen.unplaced(pod):
-            return f"no node takes it: {told.get('message', '')}"
+            return f"no node fits: {told.get('message', '')}"
     events = kube.list(kube.path("v1", "events"), fieldSelector="type=Warning,involvedObject.kind=ReplicaSet")
     events = [one for one in events if one["involvedObject"]["name"].startswith(f"{name_of(model)}-")]
     return refusals.refusal(events) or ""

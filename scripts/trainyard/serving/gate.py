@@ -28,7 +28,7 @@ class Verdict:
         if self.bar is None:
             return f"{own}; nothing is in service to compare it with"
         against = (
-            f"{self.served.title} in service asks for {self.bar:g}" if self.served else f"{self.bar:g} is asked for"
+            f"{self.served.title} in service requires {self.bar:g}" if self.served else f"{self.bar:g} is required"
         )
         return f"{own}, {against}: {'it may take its place' if self.passed else 'it stays out'}"
 
@@ -70,7 +70,7 @@ def judge(
 
 def held(verdict: Verdict) -> TrainyardError:
     """The error for a version that is not deployed."""
-    hint = "train longer, or lower what the gate asks for; what is in service stays there"
+    hint = "train longer, or lower the gate's requirement; the version in service stays"
     return TrainyardError(verdict.text, hint=hint)
 
 
@@ -78,5 +78,5 @@ def _number(card: Card, metric: str) -> float:
     if metric not in card.metrics:
         there = printable(", ".join(sorted(card.metrics))) or "none"
         what = f"{card.title} was not measured by {metric}; its card has {there}"
-        raise UsageError(what, hint="name another metric, or register it again with --metric NAME=VALUE")
+        raise UsageError(what, hint="use another metric, or register it again with --metric NAME=VALUE")
     return card.metrics[metric]

@@ -75,7 +75,7 @@ def _by_kserve(found: Mapping[str, Any]) -> Row:
         ready=replicas if by_kserve.is_ready(found) else 0,
         replicas=replicas,
         access=labels.get(ACCESS, ""),
-        address=by_kserve.address(found) or "KServe has not said yet",
+        address=by_kserve.address(found) or "not reported by KServe yet",
     )
 
 
@@ -88,5 +88,5 @@ def _outside(service: Mapping[str, Any] | None) -> str:
     if kind == "LoadBalancer":
         given = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
         names = [one.get("hostname") or one.get("ip") or "" for one in given]
-        return f"http://{names[0]}" if names else "its load balancer is being made"
+        return f"http://{names[0]}" if names else "its load balancer is pending"
     return "by its route"

@@ -78,7 +78,7 @@ def values(contract: Contract, team: str, card: Card, wish: ServeRequest, before
     if wish.gpus and not option.get("gpus"):
         what = "this platform gives no GPUs to servers, which would hold them as long as the model is in service"
         raise UsageError(
-            what, where=contract.source, hint="leave --gpus out, or ask your platform engineer for serving.gpus"
+            what, where=contract.source, hint="omit --gpus, or ask your platform engineer for serving.gpus"
         )
     made: Values = copy.deepcopy(before)
     runtime = wish.runtime or made.get("runtime") or OWN
@@ -86,13 +86,13 @@ def values(contract: Contract, team: str, card: Card, wish: ServeRequest, before
     image = wish.image or (image_of(option, contract, card) if runtime == OWN else kept)
     if not image:
         raise UsageError(
-            f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest"
+            f"the platform has no image for {runtime}", hint="pass an image with --image, pinned by digest"
         )
     version = {"version": card.version, "source": {"bucket": card.place}, "digest": card.digest}
     if wish.canary:
         if not (before.get("model") or {}).get("version"):
             hint = f"serve it without --canary-share first: trainyard serve {card.name}"
-            raise UsageError(f"{card.name} is not in service, so there is nothing beside a canary", hint=hint)
+            raise UsageError(f"{card.name} is not in service, so a canary has nothing to run beside", hint=hint)
         made["canary"] = {**version, "image": image, "share": wish.canary}
     else:
         made["model"] = {"name": card.name, **version}
@@ -117,8 +117,8 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
         )
     images = option.get("images") or {}
     if card.framework not in images:
-        what = f"{card.title} is of {card.framework}, for which the platform has no server"
-        raise UsageError(what, hint=f"there are servers for {', '.join(sorted(images))}; or name an image with --image")
+        what = f"{card.title} uses {card.framework}, for which the platform has no server"
+        raise UsageError(what, hint=f"use one of {', '.join(sorted(images))}, or pass an image with --image")
     return f"{contract.registry}/{images[card.framework]}"
 
 

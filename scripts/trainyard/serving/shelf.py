@@ -75,7 +75,7 @@ class ModelRegistry:
         name, version = cards.split(wanted)
         known = self.listed(name)
         if not known:
-            hint = "`trainyard models list` shows what is, and `trainyard models register` brings one"
+            hint = "list the models with `trainyard models list`, or add one with `trainyard models register`"
             raise TrainyardError(f"no model {name} is registered", where=f"s3://{self.root}", hint=hint)
         if not version:
             return known[0]
@@ -101,9 +101,9 @@ class ModelRegistry:
         place = f"{self.root}/{name}/{version}"
         there = next((one for one in self.listed(name) if one.version == version), None)
         if there is not None and there.digest != card["digest"]:
-            what = f"{name} {version} is registered with another content"
+            what = f"{name} {version} is already registered with different content"
             raise TrainyardError(
-                what, where=f"s3://{place}", hint="a version never changes: leave --version out, or take a new one"
+                what, where=f"s3://{place}", hint="versions never change: omit --version, or use a new one"
             )
         if there is None:
             for file in _files(folder):
@@ -113,7 +113,7 @@ class ModelRegistry:
         self._put(f"{self.root}/{name}/{NEWEST}", {"version": version})
         made = cards.read(card, place)
         if there is not None and (other := cards.told_anew(there, made)):
-            say(f"{there.title} was registered before and keeps its card: {', '.join(other)} of now are not noted")
+            say(f"{there.title} is already registered and keeps its card: the new {', '.join(other)} are ignored")
         return there or made
 
     def _put(self, place: str, document: Mapping[str, Any]) -> None:
@@ -133,7 +133,7 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: the folder has no file, or the card is wrong or incomplete.
     """
     if not folder.is_dir():
-        raise UsageError("no such folder", where=str(folder), hint="name the folder that the model was saved in")
+        raise UsageError("no such folder", where=str(folder), hint="pass the folder that the model was saved in")
     own = _json(folder / server.CARD)
     said = {
         **own,
@@ -157,7 +157,7 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"no {said['file']} in it", where=str(folder), hint="correct --file")
     if path.resolve() == folder.resolve():
         what = "the model can't be the folder itself, which the card is written into"
-        raise UsageError(what, where=str(folder), hint="name a file or folder in it with --file")
+        raise UsageError(what, where=str(folder), hint="pass a file or folder in it with --file")
     said["digest"] = server.digest_of(path)
     beside = [file for file in files if not file.is_relative_to(path)]
     said["files"] = {
@@ -267,7 +267,7 @@ def _files(folder: Path) -> list[Path]:
     """Files of a folder to register: all except hidden ones, caches and the card.
 
     Raises:
-        UsageError: a file is a link out of the folder.
+        UsageError: a file links outside its folder.
     """
     found = []
     for path in sorted(folder.rglob("*")):
@@ -277,7 +277,7 @@ def _files(folder: Path) -> list[Path]:
         if parts == (server.CARD,):
             continue
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError("is a link out of the folder", where=str(path), hint="put the file itself there")
+            raise UsageError("links outside its folder", where=str(path), hint="replace it with the file")
         found.append(path)
     return found
 
@@ -291,5 +291,5 @@ def _json(file: Path) -> dict[str, Any]:
     except ValueError:
         raise UsageError("is not JSON", where=str(file), hint="correct or remove it") from None
     if not isinstance(found, dict):
-        raise UsageError("is not an object", where=str(file), hint="write name, framework, inputs and outputs")
+        raise UsageError("not a JSON object", where=str(file), hint="write name, framework, inputs and outputs")
     return found

@@ -72,7 +72,7 @@ def before(known: list[Served], now: str, to: str = "") -> Served:
     if not to:
         if not others:
             what = f"version {now} is the only one that was in service"
-            raise UsageError(what, hint="serve another one: trainyard serve MODEL@VERSION")
+            raise UsageError(what, hint="serve another version: trainyard serve MODEL@VERSION")
         return others[0]
     found = [one for one in others if one.version.startswith(to)]
     if len(found) != 1:
@@ -97,8 +97,8 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
             f"{name} is not a server that trainyard made", hint="serve the model again: trainyard serve MODEL"
         )
     if ("claim" in now.place()) != ("claim" in to.place()):
-        what = f"{name} has its model from {now.source}, and version {to.version} lies at {to.source}"
-        raise TrainyardError(what, hint="the volumes change, too: trainyard serve MODEL@VERSION")
+        what = f"{name} has its model from {now.source}, and version {to.version} is at {to.source}"
+        raise TrainyardError(what, hint="the volumes also change: use trainyard serve MODEL@VERSION")
     root, at = "/spec/template", inits.index("model")
     words = [
         _word(word, to) for word in template["spec"]["initContainers"][at]["args"] if not word.startswith("--digest=")

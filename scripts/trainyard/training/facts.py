@@ -59,8 +59,8 @@ def gone(kube: Kube, name: str, store: Store) -> Facts:
     place = kept(kube.namespace, name)
     files = store.list(f"{place}/")
     if not files:
-        what = f"no run or job {name} in {kube.namespace}, and the store has no results of one"
-        raise KubeError(what, status=404, where=f"s3://{place}", hint="`trainyard runs list` shows those there are")
+        what = f"no run or job {name} in {kube.namespace}, and no such results in the store"
+        raise KubeError(what, status=404, where=f"s3://{place}", hint="list the runs with `trainyard runs list`")
     folders = [file.rpartition("/")[0] for file in sorted(files) if file.rpartition("/")[2] == METRICS]
     return Facts(name=name, kind="job", state=GONE, metrics=metrics(store, [f"{place}/{one}" for one in folders]))
 

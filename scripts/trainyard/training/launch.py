@@ -33,7 +33,7 @@ SENT, NOTE, WARNING, HINT = "sent", "note", "warning", "hint"
 PYTHONS = ("python3", "python")
 UNSAVED = (
     "an elastic job restarts all ranks when a node comes or goes, from the beginning unless they save: "
-    "name the folder of snapshots with --checkpoints"
+    "set the folder of checkpoints with --checkpoints"
 )
 
 
@@ -74,10 +74,10 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     if "framework" not in given:
         given["framework"], why = detect.framework(folder, given["command"])
         if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
-            what = f"{why}, so nothing says how {given['nodes']} nodes find each other"
-            raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
+            what = f"{why}, so it is unknown how {given['nodes']} nodes find each other"
+            raise UsageError(what, hint=f"set --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
-        raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
+        raise UsageError("no folder of checkpoints is set", hint="set the folder with --checkpoints")
     listed = requirements.of_folder(folder, given.pop("requirements", None))
     spec, seen = _fitting(JobSpec.of(given), folder, team_config, listed.names)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
@@ -103,8 +103,8 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         (NOTE, note),
         (WARNING, UNSAVED if spec.min_nodes and not spec.checkpoints else ""),
         (SENT, _headline(spec, f"{made['kind']} ({why})" if why else made["kind"], team_config, code)),
-        *((SENT, f"left out: {name} is not a file") for name in code.left_out),
-        *((SENT, f"sent: {name} is a link to a file outside of the folder") for name in code.outside),
+        *((SENT, f"skipped: {name} is not a file") for name in code.left_out),
+        *((SENT, f"sent: {name} is a link to a file outside the folder") for name in code.outside),
         *((NOTE, line) for line in needs.said),
         *((WARNING, f"{one.where} {one.what}; {one.hint}") for one in seen.doubtful),
         *((WARNING, "; ".join(one.advice(spec.results))) for one in lost),

@@ -43,14 +43,14 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     """
     found, left_out, outside = _files(folder, Ignore([*lines_of(ignored(folder)), *(f"/{name}/" for name in without)]))
     if not found:
-        hint = f"name another folder with --dir, or look into {FILE}"
-        raise UsageError("the folder holds no code", where=str(folder), hint=hint)
+        hint = f"choose another folder with --dir, or check {FILE}"
+        raise UsageError("the folder contains no code", where=str(folder), hint=hint)
     total = sum(size for _, size in found)
     if total > MOST:
         largest = sorted(found, key=lambda item: -item[1])[:NAMED]
         named = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in largest)
-        what = f"the folder holds {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
-        hint = f"name data and results in {FILE}; bring data by `trainyard data put`, or mount them"
+        what = f"the folder contains {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
+        hint = f"list data and results in {FILE}; upload data with `trainyard data put`, or mount it"
         raise UsageError(what, where=str(folder), hint=hint)
     with open(target, "wb") as file:
         sums = Sums(cast(IO[bytes], file))
@@ -111,7 +111,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"the file can't be read: {error.strerror}", where=str(path), hint=f"or name it in {FILE}"
+            f"the file can't be read: {error.strerror}", where=str(path), hint=f"make it readable, or list it in {FILE}"
         ) from None
     info = tarfile.TarInfo(name)
     info.size, info.mtime = len(data), 0

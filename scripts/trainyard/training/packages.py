@@ -35,9 +35,7 @@ def of(listed: Listed, team: str, image: str, site: Mapping[str, Any]) -> Packag
         return Packages()
     index = str(site.get("index") or "")
     said = [_summary(listed.file, found, index)]
-    said += [
-        f"{where}: {option} is left out, the site says where packages come from" for where, option in found.ignored
-    ]
+    said += [f"{where}: {option} is ignored, since the site sets the package index" for where, option in found.ignored]
     return Packages(listed.file, packages.key(team, found.digest(image, index)), tuple(said), listed.files)
 
 
@@ -56,7 +54,7 @@ def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[
     if not needs.key:
         return replace(spec, requirements=""), ()
     if sum(map(len, needs.files.values())) > MOST:
-        hint = f"shorten it, or send the code, too: trainyard train -- {' '.join(spec.command)}"
+        hint = f"shorten them, or send the code, too: trainyard train -- {' '.join(spec.command)}"
         raise UsageError(f"the requirements have more than {MOST} characters", where=needs.file, hint=hint)
     command = packages.started(spec.command)
     spec = replace(spec, requirements=needs.file, requirement_files=needs.files, packages=needs.key, command=command)

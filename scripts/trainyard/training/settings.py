@@ -30,7 +30,7 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
     options = [_option(key, rule) for key, rule in _plain().items()]
     options.append(click.option("--env", "-e", multiple=True, metavar="NAME=VALUE", help="Environment of the command."))
-    options.append(click.option("--mount", multiple=True, metavar="CLAIM:PATH[:ro]", help="A claim of the team."))
+    options.append(click.option("--mount", multiple=True, metavar="CLAIM:PATH[:ro]", help="Mount a claim of the team."))
     for option in reversed(options):
         command = option(command)
     return command

@@ -50,7 +50,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
         said.append("no training script found: set `command`")
     if not (folder / IGNORE).exists():
         (folder / IGNORE).write_text(
-            "# What is not sent with the code, by the rules of .gitignore. Left out anyway, unless taken back by !:\n"
+            "# Files that are not sent with the code, as in .gitignore. Always excluded, unless included again by !:\n"
             f"# {' '.join(ALWAYS)}\n"
         )
         said.append(f"wrote {folder / IGNORE}")
@@ -63,7 +63,7 @@ def text(known: dict[str, Any]) -> str:
     lines = ["# Settings of `trainyard train` for this folder; flags of the same names override them.", ""]
     for key in FIRST:
         lines += [*_remarks(rules[key]["description"]), f"{key}: {json.dumps(known[key])}"]
-    lines += ["", "# The others, with their defaults or a sample:"]
+    lines += ["", "# Other settings, with their defaults or a sample:"]
     for key, rule in rules.items():
         if key not in FIRST:
             value = SAMPLES.get(key, rule.get("default"))

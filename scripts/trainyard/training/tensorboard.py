@@ -83,13 +83,13 @@ def watch(kube: Kube, pod: str, say: Callable[[str], None], stopped: Callable[[f
         state = kube.find(kube.path("v1", "pods", pod))
         if state is None or seen.phase(state) != "Running":
             _ended(kube, pod, state)
-            say("TensorBoard's time is up; run the command again to continue")
+            say("TensorBoard's time limit is reached; run the command again to continue")
             return
         now = found(kube, pod)
         if now != known and now:
             say(f"{now} event file{'s' * (now > 1)}")
         elif now == 0 and known is None:
-            say("no event files yet: they are looked for every 10 s below what the run writes to the store")
+            say("no event files yet; checking what the run has written to the store every 10 s")
         elif now is None and time.monotonic() - begun > READY_S:
             raise TrainyardError("the pod can't read the object store", hint=f"kubectl logs {pod} -c {EVENTS}")
         known = now

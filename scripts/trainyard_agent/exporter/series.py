@@ -20,58 +20,58 @@ JOB = ("team", "queue", "job", "kind", "person")
 ALL: dict[str, tuple[str, tuple[str, ...], str]] = {
     "trainyard_job_info": (
         "gauge", (*JOB, "phase"),
-        "A job: waiting, queued, starting, running, ending, stopped, succeeded or failed.",
+        "Phase of a job: waiting, queued, starting, running, ending, stopped, succeeded or failed.",
     ),
     "trainyard_pod_job": (
-        "gauge", ("namespace", "pod", *JOB), "The job that a pod belongs to; of pods that have not ended.",
+        "gauge", ("namespace", "pod", *JOB), "The job that a pod belongs to. Pods that have not ended.",
     ),
-    "trainyard_job_gpus_asked": ("gauge", JOB, "GPUs that a job which is not over asks for, at its full size."),
+    "trainyard_job_gpus_asked": ("gauge", JOB, "GPUs that an unfinished job requests, at its full size."),
     "trainyard_job_gpus_held": ("gauge", JOB, "GPUs of the nodes that a job's pods are placed on."),
     "trainyard_job_wait_seconds": (
         "gauge", (*JOB, "reason"),
         "How long a job has been waiting: for quota, queue, gpus, nodes, gang, image or other. None while it runs.",
     ),
     "trainyard_job_deadline_timestamp_seconds": (
-        "gauge", ("team", "job", "kind"), "When a job that has begun is ended if it is not over.",
+        "gauge", ("team", "job", "kind"), "Deadline of a running job.",
     ),
     "trainyard_gang_members": (
         "gauge", ("team", "queue", "job", "state"),
-        "Members of a job's gang: least and wanted as asked for, running and pending as they are.",
+        "Members of a job's gang: least and wanted as requested, running and pending as counted.",
     ),
-    "trainyard_gang_phase": ("gauge", ("team", "queue", "job", "phase"), "A gang's phase, as Volcano has it."),
+    "trainyard_gang_phase": ("gauge", ("team", "queue", "job", "phase"), "Phase of a gang in Volcano."),
     "trainyard_queue_resource": (
         "gauge", ("queue", "team", "resource", "what"),
-        "Of a queue: guarantee, deserved, capability, and what is allocated. Cores, bytes, counts.",
+        "Guarantee, deserved, capability and allocated resources of a queue. Cores, bytes, counts.",
     ),
     "trainyard_queue_state": (
-        "gauge", ("queue", "parent", "state"), "The state of a queue, as Volcano has it, and the queue it is part of.",
+        "gauge", ("queue", "parent", "state"), "State of a queue in Volcano, and its parent queue.",
     ),
-    "trainyard_queue_waiting_jobs": ("gauge", ("queue",), "Gangs without a place, by queue."),
+    "trainyard_queue_waiting_jobs": ("gauge", ("queue",), "Waiting gangs, by queue."),
     "trainyard_quota": (
-        "gauge", ("team", "quota", "resource", "what"), "A team's quotas: hard and used. Cores, bytes, counts.",
+        "gauge", ("team", "quota", "resource", "what"), "Quotas of a team: hard and used. Cores, bytes, counts.",
     ),
     "trainyard_runs_total": (
-        "counter", ("team", "pipeline", "outcome"), "Runs that ended while this was looking, by how they ended.",
+        "counter", ("team", "pipeline", "outcome"), "Runs that ended since the exporter started, by outcome.",
     ),
-    "trainyard_run_seconds": ("gauge", ("team", "pipeline"), "How long a pipeline's last run took that ended."),
+    "trainyard_run_seconds": ("gauge", ("team", "pipeline"), "Duration of a pipeline's last finished run."),
     "trainyard_claim_bytes": (
-        "gauge", ("team", "claim", "what"), "A volume claim: asked, and used as measured by the file server.",
+        "gauge", ("team", "claim", "what"), "Requested size of a claim, and its usage as measured by the file server.",
     ),
     "trainyard_node_gpus": (
         "gauge", ("node", "pool", "model", "what"), "GPUs of a node: capacity, allocatable, and held by pods.",
     ),
     "trainyard_backup_last_success_timestamp_seconds": (
-        "gauge", (), "When a backup last succeeded; 0: it was tried, and never did. None where backups are off.",
+        "gauge", (), "When a backup last succeeded; 0 if none ever did. Absent if backups are off.",
     ),
     "trainyard_certificate_expiry_timestamp_seconds": (
-        "gauge", ("name",), "When a certificate ends: what a server shows, or a webhook's authority.",
+        "gauge", ("name",), "When a certificate expires: a server's, or a webhook's CA.",
     ),
-    "trainyard_key_age_seconds": ("gauge", ("name",), "How long a team has had its key of the object store."),
-    "trainyard_exporter_objects": ("gauge", ("kind",), "Objects that are counted."),
+    "trainyard_key_age_seconds": ("gauge", ("name",), "Age of a team's key of the object store."),
+    "trainyard_exporter_objects": ("gauge", ("kind",), "Number of objects that the exporter counts."),
     "trainyard_exporter_seen_timestamp_seconds": (
-        "gauge", ("kind",), "When the API server last said something about objects of a kind; every minute or so.",
+        "gauge", ("kind",), "When the API server last reported about objects of a kind; about every minute.",
     ),
-    "trainyard_exporter_look_seconds": ("gauge", (), "How long it took to make all of this out of the objects."),
+    "trainyard_exporter_look_seconds": ("gauge", (), "How long the exporter took to compute all metrics."),
 }  # fmt: skip
 
 

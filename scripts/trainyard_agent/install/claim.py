@@ -24,8 +24,8 @@ def run(name: str, size: str, storage_class: str) -> int:
         api.call("POST", f"/api/v1/namespaces/{api.namespace}/persistentvolumeclaims", body)
     except ApiError as error:
         if error.status != 409:
-            raise PlatformError(f"claim {name} was not made: {error.message}") from error
+            raise PlatformError(f"claim {name} was not created: {error.message}") from error
         say(f"claim {name} exists")
         return 0
-    say(f"claim {name} made, {size}")
+    say(f"claim {name} created, {size}")
     return 0

@@ -67,7 +67,7 @@ def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> lis
         team = item["metadata"]["name"]
         if item["metadata"].get("deletionTimestamp"):
             continue
-        say(f"team {team} is gone from the values: its jobs are stopped and its namespace is deleted")
+        say(f"team {team} was removed from the values: stopping its jobs and deleting its namespace")
         _say_what_stays(team, volumes, plan["archive"], buckets)
         if said := delete(api, f"{NAMESPACES}/{team}"):
             raise PlatformError(f"namespace {team} can't be deleted: {said}")

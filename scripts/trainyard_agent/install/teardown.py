@@ -100,7 +100,7 @@ def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> d
     for item in listed(api, root, {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}):
         if item["spec"]["replicas"] and mounts(item["spec"]["template"]["spec"], space, plan["nfsServer"], claims):
             name = item["metadata"]["name"]
-            with needed(f"deployment {name} can't be scaled to none"):
+            with needed(f"deployment {name} can't be scaled to zero"):
                 api.merge(f"{root}/{name}", {"spec": {"replicas": 0}}, manager="trainyard-teardown")
             closed[f"{root}/{name}"] = item["spec"]["replicas"]
             say(f"stopped deployment {space}/{name}")
@@ -113,7 +113,7 @@ def open_own(api: Api, closed: dict[str, int]) -> None:
         try:
             api.merge(path, {"spec": {"replicas": replicas}}, manager="trainyard-teardown")
         except ApiError as error:
-            say(f"deployment {path.rpartition('/')[2]} stays scaled to none: {error.message}")
+            say(f"deployment {path.rpartition('/')[2]} stays scaled to zero: {error.message}")
 
 
 def end_pod(api: Api, pod: dict[str, Any]) -> str:
@@ -127,7 +127,7 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
     elif version.startswith(("kubeflow.org/", "batch.volcano.sh/")) or not kind:
         said = delete(api, path_of("core/v1/pods", pod), **BACKGROUND)
     else:
-        return f"it belongs to {kind} {name}; scale that to none"
+        return f"it belongs to {kind} {name}; scale that to zero"
     if not said:
         say(f"stopped pod {meta['namespace']}/{meta['name']}: it mounts the NFS server")
     return said

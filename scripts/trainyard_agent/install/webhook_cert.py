@@ -83,17 +83,17 @@ def run(api: Api, place: Place, names: Sequence[str], ca_name: str, to: Path) ->
     path = f"/api/v1/namespaces/{place.namespace}/secrets/{place.secret}"
     known = ", ".join(names)
     try:
-        with needed(f"the certificate for {known} can't be kept in Secret {place.secret} of {place.namespace}"):
+        with needed(f"the certificate for {known} can't be stored in Secret {place.secret} of {place.namespace}"):
             held = api.get(path).get("data") or {}
             data = {name: base64.b64decode(value) for name, value in held.items()}
             if good(data, names):
-                say(f"Secret {place.secret} holds a good certificate for {known}")
+                say(f"Secret {place.secret} holds a valid certificate for {known}")
             else:
                 with tempfile.TemporaryDirectory() as folder:
                     data = make(Path(folder), names, ca_name)
                 encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
                 api.merge(path, {"data": encoded}, manager=MANAGER)
-                say(f"made a certificate for {known} in Secret {place.secret}")
+                say(f"created a certificate for {known} in Secret {place.secret}")
         for name in SERVED:
             (to / name).write_bytes(data[name])
     except OSError as error:

@@ -61,7 +61,7 @@ def install(plan_file: Path) -> int:
     found = fingerprint(base)
     note = _note(base / NOTE)
     if note.get("fingerprint") == found:
-        print(f"packages: {len(note['installed'])} that are in the store", flush=True)
+        print(f"packages: {len(note['installed'])} from the store", flush=True)
         return 0
     if note:
         print("packages: the image has changed since they were installed; they are installed again", flush=True)
@@ -185,8 +185,8 @@ def reason(said: list[str], plan: dict[str, Any]) -> str:
         match = NONE.search(one)
         if match:
             return _missing(match[1].strip(), said, lines, source, advice)
-    last = next((one for one in reversed(said) if one.startswith("ERROR")), said[-1] if said else "pip said nothing")
-    return f"pip could not install the requirements: {last.replace('ERROR: ', '')}. Its own lines are above."
+    last = next((one for one in reversed(said) if one.startswith("ERROR")), said[-1] if said else "pip printed nothing")
+    return f"pip could not install the requirements: {last.replace('ERROR: ', '')}. See its output above."
 
 
 def _conflict(said: list[str], lines: dict[str, Any]) -> str:

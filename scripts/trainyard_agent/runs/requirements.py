@@ -89,7 +89,7 @@ def _file(
         hint = "correct the name, or remove the line" if where else "check that .trainyardignore does not name it"
         raise RequirementError(where or name, f"no file {name} in the folder", hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise RequirementError(where or name, f"{name} can't be read: {error}", "write it as text in UTF-8") from None
+        raise RequirementError(where or name, f"{name} can't be read: {error}", "save the file as UTF-8 text") from None
     if name in above or len(above) >= DEPTH:
         raise RequirementError(where, f"{name} includes itself through other files", "remove the line")
     for number, line in _joined(text):
@@ -99,8 +99,8 @@ def _file(
             continue
         match = NAME.match(line)
         if not match or ALIEN.search(line) or "@" in line.partition(";")[0].partition(" --")[0]:
-            hint = "name a package and its version; a package of your own is imported from the folder that is sent"
-            raise RequirementError(at, f"{line} is not a package of an index", hint)
+            hint = "name a package and its version; your own package is imported from the folder that you send"
+            raise RequirementError(at, f"{line} is not a package from an index", hint)
         wanted = Line(at, line, canonical(match[1]))
         (found.constraints if constraint else found.lines).append(wanted)
 

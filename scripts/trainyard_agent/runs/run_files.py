@@ -163,7 +163,7 @@ class Uploader:
                 file.seek(0)
                 objects.put(self.client, self.bucket, f"{self.prefix}/{name}", file, size, digest)
         except PermissionError:
-            say(f"{name} can't be read, it is left out")
+            say(f"{name} can't be read and is skipped")
             return True
         except objects.DamagedError:
             return False

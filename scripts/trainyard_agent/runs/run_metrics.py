@@ -86,7 +86,7 @@ class Sender:
     def _left_out(self, error: mlflow.MlflowError) -> None:
         if not error.code:
             raise error
-        say(f"a parameter is left out: {error}")
+        say(f"skipped a parameter: {error}")
 
     def _steps(self, file: Path) -> None:
         """Sends complete new lines."""

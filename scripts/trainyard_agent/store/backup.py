@@ -87,7 +87,7 @@ def back_up(
         if counts.changed:
             say(f"{source.name}: {counts.changed} files changed while they were read; the manifest names them")
         if counts.left_out:
-            say(f"{source.name}: {counts.left_out} left out: no files, or mostly holes; the manifest names them")
+            say(f"{source.name}: {counts.left_out} skipped: not regular files or mostly holes; the manifest names them")
     if not archives:
         target.remove(stamp)
         raise PlatformError(f"nothing was backed up{': ' if failed else ''}{'; '.join(failed.values())}")

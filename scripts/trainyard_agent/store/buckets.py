@@ -109,7 +109,7 @@ def _ensure(client: Minio, bucket: dict[str, Any], abort_days: int, *, may_chang
         if not may_change:
             raise PlatformError(f"bucket {name} does not exist, and storage.s3.createBuckets is false")
         client.make_bucket(name)
-        say(f"bucket {name} made")
+        say(f"bucket {name} created")
     try:
         differs = [
             said

@@ -54,7 +54,7 @@ def listing(client: Minio, bucket: str, prefix: str) -> list[Entry]:
             raise PlatformError(f"s3://{bucket}/{below}{key} can't be used as a file name")
         folders |= {"/".join(parts[:depth]) for depth in range(1, len(parts))}
     if both := sorted(files & folders):
-        raise PlatformError(f"s3://{bucket}/{below}{both[0]} is an object and a folder, which a file can't be")
+        raise PlatformError(f"s3://{bucket}/{below}{both[0]} is both an object and a folder, which a file can't be")
     return sorted(found, key=lambda entry: entry.key)
 
 

@@ -51,7 +51,7 @@ def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | N
     names = ROOT if root else (f"{prefix}_ACCESS_KEY", f"{prefix}_SECRET_KEY")
     missing = [name for name in (f"{prefix}_ENDPOINT", *names) if not env.get(name)]
     if missing:
-        raise PlatformError(f"{', '.join(missing)} not set: the Secret of the object store lacks it")
+        raise PlatformError(f"{', '.join(missing)} not set: missing in the Secret of the object store")
     url = urlparse(env[f"{prefix}_ENDPOINT"])
     if url.scheme not in ("http", "https") or not url.netloc:
         raise PlatformError(f"the object store's endpoint {env[f'{prefix}_ENDPOINT']!r} is not a URL")

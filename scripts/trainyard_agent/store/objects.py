@@ -61,7 +61,7 @@ class Checked:
         self._hash.update(data)
         self._left -= len(data)
         if not self._left and self._hash.hexdigest() != self._sha256:
-            raise DamagedError("the data were damaged on their way: their digest differs")
+            raise DamagedError("the data was damaged in transit: its digest differs")
         return data
 
 

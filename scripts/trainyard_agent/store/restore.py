@@ -36,7 +36,7 @@ class RestoreRequest:
         """From RESTORE_FROM, _ONLY, _PATH, _INTO and _OVERWRITE. Raises PlatformError."""
         overwrite = env.get("RESTORE_OVERWRITE", "").strip().lower()
         if overwrite not in ("", "true", "false"):
-            raise PlatformError(f"RESTORE_OVERWRITE is {overwrite!r}; it can be true or false")
+            raise PlatformError(f"RESTORE_OVERWRITE is {overwrite!r}; it must be true or false")
         into = env.get("RESTORE_INTO", "").strip()
         if into and (into.startswith(".") or "/" in into):
             raise PlatformError(
@@ -54,7 +54,7 @@ def show(target: Target) -> None:
         say(f"backup {stamp}{'' if not held['failed'] else ', without ' + ', '.join(held['failed'])}")
         for name, entry in held["archives"].items():
             say(f"  {name}: {entry['entries']} entries, {entry['bytes']} bytes")
-    say("set RESTORE_FROM to one of these, or to latest" if target.stamps() else "there is no backup yet")
+    say("set RESTORE_FROM to one of these, or to latest" if target.stamps() else "no backups yet")
 
 
 def check(target: Target, stamp: str, name: str, entry: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ def restore(
     stamp = targets.find(target, wish.stamp)
     manifest = target.manifest(stamp)
     if manifest["format"] != backup.FORMAT:
-        raise PlatformError(f"backup {stamp} was written by another version: its format is {manifest['format']}")
+        raise PlatformError(f"backup {stamp} was written by another version, with format {manifest['format']}")
     held = manifest["archives"]
     names = list(wish.only or held)
     if missing := [name for name in names if name not in held]:
@@ -101,7 +101,7 @@ def restore(
 def _folder(wish: RestoreRequest, folder: Path, source: IO[bytes]) -> unpack.Outcome:
     root = folder / wish.into if wish.into else folder
     if wish.into and os.path.lexists(root):
-        raise PlatformError(f"{wish.into} is in {folder} already; choose another RESTORE_INTO")
+        raise PlatformError(f"{wish.into} already exists in {folder}; choose another RESTORE_INTO")
     with archive.reading(source) as tar:
         return unpack.Folder(root, overwrite=wish.overwrite, subtree=wish.path).restore(tar)
 
@@ -124,7 +124,7 @@ def _bucket(
 def _tell(name: str, outcome: unpack.Outcome) -> None:
     say(f"{name}: {outcome.restored} restored, {outcome.same} the same, {len(outcome.kept)} kept as they are")
     for path in outcome.kept[:SHOWN]:
-        say(f"  kept, being newer or of another kind: {path}")
+        say(f"  kept, since newer or of another type: {path}")
     if len(outcome.kept) > SHOWN:
         say(f"  and {len(outcome.kept) - SHOWN} more; RESTORE_OVERWRITE=true replaces newer ones")
 

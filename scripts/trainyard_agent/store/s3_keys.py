@@ -197,12 +197,12 @@ def close_transition(api: Api, name: str, namespaces: Iterable[str], now: dateti
             for pod in holders(api.get(f"/api/v1/namespaces/{namespace}/pods").get("items", []), since)
         ]
         if left or now < since + LEAST:
-            say(f"the store also answers without TLS, for {', '.join(left[:5]) or 'whatever else started before'}")
+            say(f"the store also answers without TLS, because of {', '.join(left[:5]) or 'pods that started earlier'}")
             return False
         api.merge(path, {"data": {"until": "0"}}, manager=MANAGER)
     except (ApiError, ValueError, OverflowError) as error:
         raise PlatformError(f"ConfigMap {name} can't be used: {error}") from error
-    say("the store answers over TLS alone: no pod is left that started without")
+    say("the store answers over TLS only: no pod is left that started without TLS")
     return True
 
 

@@ -49,8 +49,8 @@ def ensure() -> None:
     except PlatformError:
         raise
     except Exception as error:
-        raise PlatformError(f"the store's user for its series was not made: {error}") from error
-    say(f"user {own.user} may ask the store for its series, and nothing else")
+        raise PlatformError(f"the store's user for metrics was not created: {error}") from error
+    say(f"user {own.user} may only read the store's metrics")
 
 
 def token(key: Access, now: float) -> str:
@@ -67,7 +67,7 @@ def write(folder: Path) -> None:
         PlatformError: the key is there and the store's address is not.
     """
     if not wanted():
-        say("no key to the store's series: Prometheus does not ask it")
+        say("no key for the store's metrics: Prometheus does not scrape it")
         return
     to = connect.access(PREFIX)
     (folder / "token").write_text(token(to, time.time()))
@@ -88,7 +88,7 @@ def write(folder: Path) -> None:
     ]
     # JSON is YAML.
     (folder / "minio.yaml").write_text(json.dumps({"scrape_configs": jobs}, indent=1))
-    say(f"Prometheus asks the store at {to.host}")
+    say(f"Prometheus scrapes the store at {to.host}")
 
 
 def _encoded(raw: bytes) -> str:

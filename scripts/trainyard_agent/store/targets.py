@@ -190,9 +190,9 @@ def find(target: Target, wanted: str) -> str:
     """The backup of that name, or the newest for "latest". Raises PlatformError."""
     stamps = target.stamps()
     if not stamps:
-        raise PlatformError("there is no backup")
+        raise PlatformError("no backup found")
     if wanted == "latest":
         return stamps[-1]
     if wanted not in stamps:
-        raise PlatformError(f"no backup {wanted}; there are {', '.join(stamps)}")
+        raise PlatformError(f"no backup {wanted}; available: {', '.join(stamps)}")
     return wanted

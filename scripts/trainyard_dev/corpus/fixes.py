@@ -74,7 +74,7 @@ class Fixer:
 
     def version(self, finding: Finding, path: Path) -> int:
         """Another version of the same kind."""
-        _, wanted, version = finding.hint.partition("write apiVersion: ")
+        _, wanted, version = finding.hint.partition("use apiVersion: ")
         if wanted:
             self.obj["apiVersion"] = version
         return int(bool(wanted))
@@ -93,7 +93,7 @@ class Fixer:
             edit.put(self.obj, path, f"{self.team.name}.{str(edit.get(self.obj, path) or 'cache').lower()}")
         elif "podSpecPatch" in said:
             return edit.drop_all(self.obj, "podSpecPatch") + edit.drop_all(self.obj, "hostNetwork")
-        elif "leave out namespace" in said:
+        elif "remove namespace" in said:
             return edit.drop_all(self.obj["spec"], "namespace")
         else:
             return self.value(finding, path)
@@ -200,7 +200,7 @@ class Fixer:
             edit.put(self.obj, path, kept)
         elif "rename the training container" in finding.hint:
             edit.put(self.obj, path, finding.hint.rpartition(" ")[2])
-        elif finding.hint in ("leave minAvailable out", "keep one of them", "keep that one alone"):
+        elif finding.hint in ("remove minAvailable", "keep one of them", "keep only that policy"):
             return int(edit.drop(self.obj, path))
         elif "a name of its own" in finding.hint:
             edit.put(self.obj, path, f"{edit.get(self.obj, path) or 'task'}-{path[-2]}")

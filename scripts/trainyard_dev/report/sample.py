@@ -116,7 +116,7 @@ def _jobs(run: Run, at: float, failing: bool) -> float:
         if broken:
             reason = "accuracy 0.411 is below the bar of 0.90 after 3 epochs\nlast line: <step 1200 loss=nan & lr=0.1>"
             check = replace(check, status="failed", reason=reason, figures={**figures, "accuracy": 0.4114})
-            run.cause = "train.tfjob reached accuracy 0.411, below its bar of 0.90; look at the loss in its logs."
+            run.cause = "train.tfjob reached accuracy 0.411, below the required 0.90; look at the loss in its logs."
         run.checks.append(check)
     run.checks += [
         _good(

@@ -53,13 +53,13 @@ def test_what_a_registry_notes_beside_is_let_alone() -> None:
         ({"file": "/etc/passwd"}, "model.json: file: is '/etc/passwd'"),
         ({"digest": "md5:1"}, "model.json: digest: is 'md5:1'"),
         ({"digest": None}, "model.json: digest: is missing"),
-        ({"inputs": []}, "model.json: inputs: are missing. Write a list"),
+        ({"inputs": []}, "model.json: inputs: missing or not a list. Write a list"),
         ({"inputs": [{"name": "a", "datatype": "FLOAT", "shape": [1]}]}, "inputs[0].datatype: is 'FLOAT'"),
         ({"inputs": [{"name": "a", "datatype": "FP32", "shape": [0]}]}, "inputs[0].shape: is [0]"),
         ({"inputs": [{"name": "a", "datatype": "FP32", "shape": [True]}]}, "inputs[0].shape: is [True]"),
         ({"outputs": [{"name": "a", "datatype": "FP32", "shape": [1]}] * 2}, "outputs: has a duplicate name"),
-        ({"builder": "net.py:build"}, "builder: is for pytorch, and this is onnx"),
-        ({"framework": "pytorch", "builder": "net.py:build"}, "files: lacks net.py, which the builder is in"),
+        ({"builder": "net.py:build"}, "builder: applies to pytorch only, but framework is onnx"),
+        ({"framework": "pytorch", "builder": "net.py:build"}, "files: lacks net.py, the builder's file"),
         ({"framework": "pytorch", "builder": "os:system"}, "builder: is 'os:system'"),
         ({"files": {"model.onnx": {"sha256": "0" * 64}}}, "digest: differs from that of model.onnx in files"),
         ({"files": {"../net.py": {"sha256": "0" * 64}}}, "files.../net.py: is"),
@@ -73,18 +73,18 @@ def test_a_wrong_card_is_refused_by_field(other: dict[str, Any], words: str) -> 
 
 def test_scikit_learn_takes_one_input() -> None:
     two = [{"name": name, "datatype": "FP64", "shape": [-1]} for name in "ab"]
-    with pytest.raises(CardError, match=r"inputs: are several; scikit-learn takes one\. put all features"):
+    with pytest.raises(CardError, match=r"inputs: scikit-learn supports only one\. combine all features"):
         contract.parse(document(framework="sklearn", inputs=two))
 
 
 def test_files_are_what_the_card_says(tmp_path: Path) -> None:
     card = contract.parse(document())
-    with pytest.raises(CardError, match="is not there, and the card names it"):
+    with pytest.raises(CardError, match="not found, although the card names it"):
         contract.check(tmp_path, card)
     (tmp_path / "model.onnx").write_bytes(BLOB)
     contract.check(tmp_path, card)
     (tmp_path / "model.onnx").write_bytes(b"other")
-    with pytest.raises(CardError, match=f"is not what was registered: sha256:.*, and the card has {DIGEST}"):
+    with pytest.raises(CardError, match=f"changed after registration: digest sha256:.*, the card has {DIGEST}"):
         contract.check(tmp_path, card)
 
 
@@ -93,7 +93,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "model.onnx").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CardError, match="leads out of the model's folder"):
+    with pytest.raises(CardError, match="points outside the model's folder"):
         contract.check(folder, contract.parse(document()))
 
 

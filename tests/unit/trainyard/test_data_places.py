@@ -75,7 +75,7 @@ def test_a_platform_without_such_a_bucket_says_so() -> None:
 
 def test_a_folder_whose_name_is_none(tmp_path: Path) -> None:
     (tmp_path / "my data").mkdir()
-    with pytest.raises(UsageError, match=r"invalid name of a data set: 'my data'\. give one: trainyard data put"):
+    with pytest.raises(UsageError, match=r"invalid name of a data set: 'my data'\. use a name: trainyard data put"):
         places.named_after(tmp_path / "my data")
     assert places.named_after(tmp_path / "my data" / ".." / "digits") == "digits"
 
@@ -83,11 +83,11 @@ def test_a_folder_whose_name_is_none(tmp_path: Path) -> None:
 def test_folders_that_can_not_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
         transfers.scan(tmp_path / "absent")
-    with pytest.raises(UsageError, match="the folder holds no files"):
+    with pytest.raises(UsageError, match="the folder contains no files"):
         transfers.scan(tmp_path)
     (tmp_path / "large").write_bytes(b"xx")
     monkeypatch.setattr(transfers, "LARGEST", 1)
-    with pytest.raises(UsageError, match="the limit is 0 GiB"):
+    with pytest.raises(UsageError, match="but the limit is 0 GiB"):
         transfers.scan(tmp_path)
     monkeypatch.undo()
     (tmp_path / ".trainyardignore").write_text("large\n")

@@ -77,7 +77,7 @@ def test_only_what_is_added_changes(before: str, values: dict[str, Any], after: 
 
 
 def test_a_part_used_twice_can_t_differ() -> None:
-    with pytest.raises(TrainyardError, match=r"f\.yaml:1: a part that is written once .* \(no alias\)"):
+    with pytest.raises(TrainyardError, match=r"f\.yaml:1: a part that is used in several places .* \(no alias\)"):
         changed("a: &x {b: 1}\nc: *x\n", a__d=2)
 
 

@@ -17,7 +17,7 @@ def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[
         try:
             sentence = rule.ask(collected)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # odd objects can't hide a cause
-            collected.problems.append(f"rule {rule.name} could not be asked: {error!r}")
+            collected.problems.append(f"rule {rule.name} could not be evaluated: {error!r}")
             continue
         if sentence:
             found.append((rule.name, sentence))

@@ -99,14 +99,14 @@ def unhealthy_gpus(c: Collected) -> Iterator[str]:
 def claim_pending(c: Collected) -> Iterator[str]:
     for event in c.live_events("ProvisioningFailed"):
         if any(f.key(claim) in f.target(event) and _phase(claim) != "Bound" for claim in c.claims):
-            yield f"No volume can be made for {f.target(event)}: {f.message(event)}"
+            yield f"No volume can be provisioned for {f.target(event)}: {f.message(event)}"
     for claim in c.claims:
         if _phase(claim) == "Lost":
             yield f"The volume of claim {f.key(claim)} is lost."
         waits = any(f.key(claim) in f.target(event) for event in c.live_events("WaitForFirstConsumer"))
         if _phase(claim) == "Pending" and not waits:
             kind = (claim.get("spec") or {}).get("storageClassName", "none")
-            yield f"The claim {f.key(claim)} is not bound; nothing made a volume of storage class {kind} for it."
+            yield f"The claim {f.key(claim)} is not bound; no volume of storage class {kind} was provisioned."
 
 
 def queue_closed(c: Collected) -> Iterator[str]:
@@ -141,7 +141,7 @@ def accuracy(c: Collected) -> Iterator[str]:
         ):
             continue
         if reached < bar:
-            yield f"{check.get('id')} trained to accuracy {reached:.3f}, below its bar of {bar:g}."
+            yield f"{check.get('id')} reached accuracy {reached:.3f}, below the required {bar:g}."
 
 
 def _pressure(c: Collected, condition: str, what: str) -> Iterator[str]:

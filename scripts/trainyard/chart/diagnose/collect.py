@@ -71,7 +71,7 @@ def collect(
     if node_exec:
         for node in work.found.nodes:
             node_name = objects.name(node)
-            devices = ["sh", "-c", f"cat {CHECKPOINT} 2>/dev/null || echo 'no device was ever given out here'"]
+            devices = ["sh", "-c", f"cat {CHECKPOINT} 2>/dev/null || echo 'no device was ever allocated here'"]
             kubelet = ["journalctl", "-u", "kubelet", "--no-pager", "-n", str(LINES)]
             work.command(f"nodes/{node_name}-devices.json", partial(node_exec, node_name, devices))
             work.command(f"nodes/{node_name}-kubelet.txt", partial(node_exec, node_name, kubelet))
@@ -93,7 +93,7 @@ class _Work:
         """Output of one command, or None with a note if it failed, hung, or came too late."""
         left = min(ONE, self.deadline - time.monotonic())
         if left <= 0:
-            self.found.problems.append(f"{title}: left out, the diagnosis ran out of time")
+            self.found.problems.append(f"{title}: skipped, the diagnosis ran out of time")
             return None
         box: list[str | Exception] = []
 
@@ -121,7 +121,7 @@ class _Work:
     def save(self, file: str, text: str) -> None:
         raw = text.encode("utf-8", "replace")
         if len(raw) > MOST:
-            raw = f"[the first {len(raw) - MOST} bytes were left out]\n".encode() + raw[-MOST:]
+            raw = f"[the first {len(raw) - MOST} bytes were omitted]\n".encode() + raw[-MOST:]
         path = self.folder / file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ Objects = list[dict[str, Any]]
 HOOK = "helm.sh/hook"
 # Hints by phrases in Helm's messages.
 HINTS = {
-    "cluster unreachable": "set KUBECONFIG to a cluster that answers",
+    "cluster unreachable": "set KUBECONFIG to the kubeconfig of a reachable cluster",
     "release: not found": "see `helm list -A` for what is installed",
 }
 

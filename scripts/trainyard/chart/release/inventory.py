@@ -61,7 +61,7 @@ class Inventory:
         rows += [f"Secret {name}" for name in self.secrets]
         rows += [f"cache {name} of a pipeline" for name in self.caches]
         rows += [f"CRD {name}" for name in self.crds]
-        return rows + [f"what lies in {path} of each node" for path in self.folders]
+        return rows + [f"contents of {path} on each node" for path in self.folders]
 
 
 def remains(installed: Installed) -> Inventory:

@@ -147,6 +147,6 @@ def _wait(installed: Installed, kind: str, names: list[str], namespace: str = ""
             conditions = (left.get("status") or {}).get("conditions") or []
             said = [c["message"] for c in conditions if c["status"] == "True" and c.get("message")]
             raise TrainyardError(
-                f"{kind} {name} is not gone after {WAIT_S} s: {'; '.join(said) or left['metadata'].get('finalizers')}",
-                hint="remove what holds it, then run the same command again",
+                f"{kind} {name} still exists after {WAIT_S} s: {'; '.join(said) or left['metadata'].get('finalizers')}",
+                hint="remove what blocks the deletion, then run the command again",
             )

@@ -60,7 +60,7 @@ def _rejoining(spec: JobSpec) -> list[str]:
     if name not in PYTHONS or not rest:
         return literal(spec.command)
     if rest[0].startswith("-") and rest[0] != "-m":
-        what = f"{rest[0]} stands between python and the script, where torchrun would take it for its own"
-        raise UsageError(what, where=spec.name, hint="write python train.py …, or torchrun yourself")
+        what = f"{rest[0]} is between python and the script, where torchrun would read it as its own option"
+        raise UsageError(what, where=spec.name, hint="use python train.py …, or call torchrun yourself")
     own = rest if tuple(rest[:2]) == TORCHRUN else [*TORCHRUN, *rest]
     return literal([first, "-c", REJOIN.read_text(), first, *own])

@@ -30,7 +30,7 @@ def split(given: Sequence[str]) -> dict[str, str]:
         name, equals, value = one.partition("=")
         name = name.strip()
         if not equals or not name:
-            raise UsageError(f"--param {one!r} is not NAME=VALUE", hint="write for example --param epochs=3")
+            raise UsageError(f"--param: expected NAME=VALUE, got {one!r}", hint="for example: --param epochs=3")
         if name in found:
             raise UsageError(f"--param {name} is given twice")
         found[name] = value

@@ -60,14 +60,14 @@ def spare_client() -> None:
     kfp.__getattr__ = client
 
 
-MODULE = "import it inside the component that needs it, or install it beside trainyard"
+MODULE = "import it inside the component that needs it, or install it where trainyard is"
 COMPONENTS = "copy the folder pipelines/components of trainyard's repository beside the file"
 
 
-NO_FILE = 'the path counts from the folder you call trainyard in; take Path(__file__).with_name("component.yaml")'
-NO_PATH = "an input with such a type is a parameter for kfp 2: take inputValue, or leave the type out for a file"
+NO_FILE = 'the path is relative to the working directory; use Path(__file__).with_name("component.yaml")'
+NO_PATH = "kfp 2 treats an input of this type as a parameter: use inputValue, or omit the type for a file"
 NO_COMPONENT = "not a component: the YAML has neither implementation (kfp's first form) nor pipelineInfo (of kfp 2)"
-NO_SITE = "a component's URL is fetched on this machine; save it beside the file and take load_component_from_file"
+NO_SITE = "save the component beside the file and use load_component_from_file: this machine would fetch the URL"
 
 
 def hint_of(error: BaseException, text: str) -> str:
@@ -95,7 +95,7 @@ def load(path: str) -> ModuleType:
         if os.path.exists(os.path.join(path, "__init__.py")):
             return importlib.import_module(file)
         if not os.path.exists(os.path.join(path, "pipeline.py")):
-            raise AuthorError("the folder is not a Python package and has no pipeline.py", "give the pipeline's file")
+            raise AuthorError("the folder is not a Python package and has no pipeline.py", "pass the pipeline's file")
         folder, file, path = path, "pipeline.py", os.path.join(path, "pipeline.py")
     sys.path.insert(0, folder)
     name = os.path.splitext(file)[0]
@@ -133,8 +133,8 @@ def choose(module: ModuleType, name: str) -> Any:
         raise AuthorError("no pipeline in this file", "decorate a function with @dsl.pipeline")
     if len(found) > 1:
         names = ", ".join(sorted(key for key, _ in found.values()))
-        kind = "pipelines" if pipelines else "components and no pipeline"
-        raise AuthorError(f"this file has several {kind}: {names}", "name one with --name (`submit`, `run`)")
+        kind = "pipelines" if pipelines else "components but no pipeline"
+        raise AuthorError(f"this file has several {kind}: {names}", "choose one with --name (`submit`, `run`)")
     return next(iter(found.values()))[1]
 
 

@@ -52,13 +52,13 @@ def _python(path: Path, name: str | None) -> Pipeline:
             raise UsageError(
                 f"compiling did not finish within {LONGEST} s",
                 where=str(path),
-                hint="keep slow work out of the pipeline's file; it belongs into a component",
+                hint="move slow work from the pipeline's file into a component",
             ) from None
         if report.exists():
             _raise(path, json.loads(report.read_text()))
         if done.returncode or not out.exists():
             lines = [line for line in done.stderr.splitlines() if line.strip()]
-            reason = lines[-1] if lines else f"it ended with code {done.returncode}"
+            reason = lines[-1] if lines else f"exit code {done.returncode}"
             raise UsageError(f"the file did not compile: {reason}", where=str(path))
         return load.text(out.read_text(), str(path))
 

@@ -34,7 +34,7 @@ def text(content: str, file: str) -> Pipeline:
     for document in found:
         data = document.data
         if not isinstance(data, dict):
-            raise UsageError("a compiled pipeline is a mapping", where=f"{file}:{document.line()}", hint=_HINT)
+            raise UsageError("a compiled pipeline must be a mapping", where=f"{file}:{document.line()}", hint=_HINT)
         if data.get("kind") in ("PipelineVersion", "Pipeline") and "apiVersion" in data:
             spec = data.get("spec")
             body: dict[str, Any] = spec if isinstance(spec, dict) else {}
@@ -65,7 +65,7 @@ def text(content: str, file: str) -> Pipeline:
     return builder.pipeline(checked_spec, platform, arguments)
 
 
-_HINT = "give a kfp Python file, or what `kfp dsl compile` writes"
+_HINT = "pass a kfp Python file, or the output of `kfp dsl compile`"
 
 
 def _refuse_others(document: Document, file: str) -> None:

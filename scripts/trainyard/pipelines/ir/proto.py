@@ -42,7 +42,7 @@ def platform(document: Document, prefix: Prefix, data: Any, file: str) -> dict[s
 def _checked(data: Any, message: Message, document: Document, prefix: Prefix, file: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         kind = message.DESCRIPTOR.name
-        raise UsageError(f"a {kind} is a mapping, this is {_kind(data)}", where=f"{file}:{document.line(*prefix)}")
+        raise UsageError(f"a {kind} must be a mapping, this is {_kind(data)}", where=f"{file}:{document.line(*prefix)}")
     try:
         json_format.ParseDict(data, message)
     except json_format.ParseError as error:

@@ -40,10 +40,10 @@ def check(path: Path, site: Site) -> list[Finding]:
     try:
         content = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"can't be read: {error.strerror}", where=str(path), hint="name a file") from None
+        raise UsageError(f"can't be read: {error.strerror}", where=str(path), hint="pass a file") from None
     except UnicodeDecodeError:
         report = Report(site, str(path))
-        report.add("TY101", 1, "the file is not text", "give a Python file, YAML or JSON")
+        report.add("TY101", 1, "the file is not text", "pass a Python file, YAML or JSON")
         return report.sorted()
     return check_text(content, str(path), site)
 
@@ -61,7 +61,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
 
         return pipelines.check_text(content, file, site)
     if not found:
-        report.add("TY101", 1, "the file is empty", "give a pipeline, a manifest or settings of a job")
+        report.add("TY101", 1, "the file is empty", "pass a pipeline, a manifest or settings of a job")
     for one in found:
         _document(one, report)
     return report.sorted()

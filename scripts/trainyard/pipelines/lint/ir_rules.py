@@ -127,12 +127,12 @@ def arguments(pipeline: Pipeline) -> Iterator[Issue]:
                 if name not in takes and name.startswith(CHANNEL):
                     continue  # part of a text that the component accepts under another name
                 if name not in takes:
-                    what = f"task {task.name} is given {name}, which {component.name} does not take"
-                    hint = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
+                    what = f"task {task.name} passes {name}, which {component.name} does not accept"
+                    hint = f"its inputs: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
                     yield _of(task, "TY207", what, hint, name, source.line)
                 elif reason := _unfit(takes[name], source, made):
                     what = f"argument {name} of task {task.name} {reason}"
-                    yield _of(task, "TY209", what, "give one of its type", name, source.line)
+                    yield _of(task, "TY209", what, "pass a value of its type", name, source.line)
         if component is not None:
             yield from _missing(task, component)
 
@@ -141,10 +141,10 @@ def _missing(task: Task, component: Component) -> Iterator[Issue]:
     from_loop = {task.loop.item} if task.loop else set()
     for name in component.inputs.needed:
         if name not in task.parameters and name not in task.artifacts and name not in from_loop:
-            what = f"task {task.name} gives no {name}, which {component.name} needs"
-            yield _of(task, "TY206", what, "pass it, or give the component a default", name)
+            what = f"task {task.name} does not pass {name}, which {component.name} needs"
+            yield _of(task, "TY206", what, "pass it, or set a default in the component", name)
     if task.loop and task.loop.raw is None and task.loop.input not in {*task.parameters, *task.artifacts}:
-        what = f"the loop of task {task.name} goes over {task.loop.input or '(nothing)'}, which it is not given"
+        what = f"the loop of task {task.name} iterates over {task.loop.input or '(nothing)'}, which it does not get"
         yield _of(task, "TY205", what, "pass the list to the task", "iterator")
 
 
@@ -162,7 +162,7 @@ def _source(
     if isinstance(source, FinalStatus):
         if source.task in dag.tasks:
             return None, None
-        what = f"argument {name} of task {task.name} is the end of {source.task}, which does not exist"
+        what = f"argument {name} of task {task.name} is the final status of {source.task}, which does not exist"
         return None, _of(task, "TY204", what, f"tasks: {_known(dag.tasks)}", name, source.line)
     if isinstance(source, FromTask):
         made, reason, hint = _made(pipeline, dag, source, kind)
@@ -241,7 +241,7 @@ def conditions(pipeline: Pipeline) -> Iterator[Issue]:
         given = {*task.parameters, *task.artifacts} | ({task.loop.item} if task.loop else set())
         for name in dict.fromkeys(CONDITION.findall(task.condition)):
             if name not in given:
-                what = f"the condition of task {task.name} asks for {name}, which it is not given"
+                what = f"the condition of task {task.name} uses {name}, which it does not get"
                 yield _of(task, "TY212", what, f"it has: {_known(given)}", "triggerPolicy.condition")
 
 
@@ -250,7 +250,7 @@ def values(pipeline: Pipeline) -> Iterator[Issue]:
     for _, _, task in _tasks(pipeline):
         for name, source in task.parameters.items():
             if isinstance(source, Constant) and (size := len(json.dumps(source.value, default=str))) > LARGEST:
-                what = f"argument {name} of task {task.name} has {size // 1024} KiB, a step takes {LARGEST // 1024}"
+                what = f"argument {name} of task {task.name} has {size // 1024} KiB, the maximum is {LARGEST // 1024}"
                 yield _of(task, "TY213", what, "pass it as an artifact", name, source.line)
 
 
@@ -262,8 +262,8 @@ def names(pipeline: Pipeline) -> Iterator[Issue]:
             declared: list[Parameter | Artifact] = [*interface.parameters.values(), *interface.artifacts.values()]
             for one in declared:
                 if one.name.lower() in YAML_WORDS:
-                    what = f"{kind} {one.name} of {place} has a name that YAML 1.1 takes for a truth value or nothing"
-                    yield Issue("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))
+                    what = f"{kind} {one.name} of {place} has a name that YAML 1.1 reads as a boolean or null"
+                    yield Issue("TY107", one.line, what, "use a longer name", "", one.name, (component.name,))
 
 
 RULES: tuple[Rule, ...] = (references, order, arguments, outputs, conditions, values, names)

@@ -32,7 +32,7 @@ def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[s
             if why := missing(text, there, site["wheels"], image.python):
                 line = where(executor.line, (executor.label, "packages_to_install"), False)
                 put = "trainyard wheels put FILE" + (f" --python {image.python}" if image.python != PYTHON else "")
-                hint = f"the platform engineer brings it: write {text!r} into a file, `{put}`"
+                hint = f"ask the platform engineer to upload it: write {text!r} into a file, `{put}`"
                 elsewhere = "".join(f"; {_shown(one)}, which it names, is not asked" for one in asked.indexes)
                 report.add("TY306", line, why + elsewhere, hint, task=executor.label.removeprefix("exec-"))
 
@@ -64,6 +64,6 @@ def missing(text: str, there: Mapping[str, str], files: Iterable[str], python: s
     versions = [*fitting, *filter(None, [there.get(name)])]
     if any(wanted.specifier.contains(version, prereleases=True) for version in versions):
         return ""
-    has = f"there is {name} {', '.join(dict.fromkeys(versions))}" if versions else "there is no wheel of it"
+    has = f"available: {name} {', '.join(dict.fromkeys(versions))}" if versions else "no wheel found"
     made = f" for Python {python}" if known and not versions else ""
     return f"no run gets the package {text}: {has}{made}"

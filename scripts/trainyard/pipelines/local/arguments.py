@@ -12,7 +12,7 @@ def parse(pipeline: Pipeline, given: Sequence[str]) -> dict[str, Any]:
     """All arguments of the pipeline, including defaults, from texts NAME=VALUE. Raises UsageError."""
     if pipeline.inputs.artifacts:
         names = ", ".join(pipeline.inputs.artifacts)
-        raise UsageError(f"the pipeline takes artifacts ({names})", hint="import them inside it by dsl.importer")
+        raise UsageError(f"the pipeline needs artifacts ({names})", hint="import them with dsl.importer")
     found = checked(pipeline, {**pipeline.arguments, **split(given)})
     for name, parameter in pipeline.inputs.parameters.items():
         if name not in found and parameter.default is not MISSING and parameter.default is not None:

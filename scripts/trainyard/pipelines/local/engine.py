@@ -31,5 +31,5 @@ def run(pipeline: Pipeline, arguments: dict[str, Any], folders: Folders) -> dict
         processes.end()
     if graph.failed:
         name, reason, log = runner.failed[-1] if len(runner.failed) == 1 else runner.failed[0]
-        raise PipelineError(f"step {name} failed: {reason}", hint=f"its whole output is in {log}")
+        raise PipelineError(f"step {name} failed: {reason}", hint=f"see its output in {log}")
     return outputs

@@ -45,7 +45,7 @@ def make(out: Path, pipeline: str) -> Folders:
         buckets = found / "buckets"
         buckets.mkdir(exist_ok=True)
         return Folders(run, buckets)
-    raise TrainyardError("a hundred runs began in this second", where=str(out))
+    raise TrainyardError("a hundred runs started in this second", where=str(out))
 
 
 def offer_shared_data(folders: Folders, text: str) -> str:

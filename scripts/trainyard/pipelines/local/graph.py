@@ -152,7 +152,7 @@ class Graph:
         try:
             return bool(cel.compile(task.condition)({"inputs": {"parameter_values": values}}))
         except cel.CelError as error:
-            what = f"the condition {task.condition} of {task.name} can't be judged: {error}"
+            what = f"the condition {task.condition} of {task.name} can't be evaluated: {error}"
             raise UsageError(what, where=self._pipeline.where(task.line)) from None
 
 

@@ -118,7 +118,7 @@ class Runner:
         if uri.startswith(places.S3):
             path = self._folders.of_uri(uri)
             if not path.exists():
-                raise UsageError(f"the importer's {uri} is not on this machine", hint=f"put it at {path}")
+                raise UsageError(f"the importer's {uri} is not on this machine", hint=f"copy it to {path}")
             uri = str(path)
         executor.importer.artifact_uri.constant.string_value = uri
         outputs, _ = importer_handler.run_importer(

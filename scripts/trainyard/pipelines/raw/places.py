@@ -50,7 +50,7 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
     if not key.startswith("{{") or key.startswith("{{workflow."):
         place["key"] = own + key.lstrip("/")
         name = artifact.get("name", "?")
-        say(f"artifact {name}: the key {key} is {place['key']}, for the team's objects lie below {own}")
+        say(f"artifact {name}: the key {key} is {place['key']}, since the team's objects are below {own}")
 
 
 def _access(settings: Settings) -> Object:

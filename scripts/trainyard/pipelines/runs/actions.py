@@ -29,9 +29,9 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
     """
     found = nodes.run(snapshot.fetch(kube, name))
     if not found.ended:
-        raise TrainyardError(f"run {name} is still {found.state}", hint=f"first `trainyard runs stop {name}`")
+        raise TrainyardError(f"run {name} is still {found.state}", hint=f"stop it first: `trainyard runs stop {name}`")
     if found.succeeded:
-        raise TrainyardError(f"run {name} succeeded", hint="submit the pipeline again; its cache serves what is equal")
+        raise TrainyardError(f"run {name} succeeded", hint="submit it again; unchanged steps come from its cache")
     who = ["--as", access.user] if access.user else []
     who += [word for group in access.groups for word in ("--as-group", group)]
     who += ["--kubeconfig", access.kubeconfig] if access.kubeconfig else []
@@ -61,7 +61,7 @@ def listed(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[mode
     except KubeError as error:
         if error.status == 404:
             raise NoPipelinesError(
-                "this cluster has no Argo Workflows", where=kube.host, hint="ask your platform engineer for pipelines"
+                "this cluster has no Argo Workflows", where=kube.host, hint="ask your platform engineer to enable them"
             ) from None
         raise
     return sorted(map(nodes.run, found), key=lambda run: str(run.created), reverse=True)

@@ -167,7 +167,7 @@ def _step(document: Mapping[str, Any]) -> Step:
     try:
         if document["version"] != VERSION:
             raise TrainyardError(
-                f"a lineage file is of version {document['version']}", hint="use a newer trainyard to read this run"
+                f"unsupported version of a lineage file: {document['version']}", hint="use a newer trainyard"
             )
         sides = {side: tuple(Artifact(**one) for one in document[side]) for side in KINDS}
         maps = {name: dict(document[name]) for name in ("parameters", "results")}
@@ -176,5 +176,5 @@ def _step(document: Mapping[str, Any]) -> Step:
         step = Step(**known)
         datetime.fromisoformat(step.started), datetime.fromisoformat(step.finished)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TrainyardError(f"a lineage file is not one: {error!r}", hint="look at lineage.json of the run") from None
+        raise TrainyardError(f"invalid lineage file: {error!r}", hint="look at lineage.json of the run") from None
     return step

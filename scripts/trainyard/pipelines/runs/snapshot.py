@@ -152,7 +152,7 @@ def fetch(kube: Kube, name: str) -> Object:
         raise KubeError(
             f"no run {name} in {kube.namespace}",
             status=404,
-            hint="`trainyard runs list` shows those there are",
+            hint="list the runs with `trainyard runs list`",
         )
     return found
 

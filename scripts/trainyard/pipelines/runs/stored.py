@@ -66,8 +66,8 @@ def find(run: Run, wanted: str) -> Place:
     if len(found) == 1:
         return found[0]
     names = some((f"{one.step}/{one.name}" for one in found or everything), SHOWN) or "none"
-    what = f"several artifacts are called {wanted}: {names}" if found else f"no artifact {wanted}; there are: {names}"
-    raise UsageError(what, where=f"run {run.name}", hint=f"`trainyard runs artifacts {run.name}` lists them")
+    what = f"several artifacts are called {wanted}: {names}" if found else f"no artifact {wanted}; available: {names}"
+    raise UsageError(what, where=f"run {run.name}", hint=f"list them with `trainyard runs artifacts {run.name}`")
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def contract(jobs: Jobs, env: Mapping[str, str]) -> Contract:
     try:
         found = jobs.ask("GET", path)
     except ApiError as error:
-        hint = "ask the platform's engineers: pipelines must be able to read it"
+        hint = "ask your platform engineer to let pipelines read it"
         raise TrainyardError(f"the platform's contract can't be read: {error.message}", hint=hint) from None
     return read.contract(json.loads(found["data"]["contract.json"]), path)
 
@@ -56,7 +56,7 @@ def connect() -> Api:
         return Api()
     except OSError as error:
         what = f"this step can't reach the API server ({error.strerror or error})"
-        raise TrainyardError(what, hint="run it with the account of pipelines") from None
+        raise TrainyardError(what, hint="run it with the service account of pipelines") from None
 
 
 def _take_away(jobs: Jobs, wanted: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ def _part(match: re.Match[str], name: str) -> Part:
         return Part(match["path"], "exists")
     sign, value = match["sign"].replace("==", "="), _plain(match["value"])
     if sign in "><" and _number(value) is None:
-        raise UsageError(f"{name}: invalid number: {value!r}", hint=f"compare {match['path']} with one, or by ==")
+        raise UsageError(f"{name}: invalid number: {value!r}", hint=f"compare {match['path']} with a number, or use ==")
     return Part(match["path"], sign, (value,))
 
 

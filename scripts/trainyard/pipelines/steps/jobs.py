@@ -50,9 +50,9 @@ class Jobs:
                     raise
                 if self.clock() + wait > end:
                     what = f"the API server was unavailable for {PATIENCE_S:.0f} s: {error.message}"
-                    raise TrainyardError(what, hint="retry the run; the job is adopted as it then stands") from None
+                    raise TrainyardError(what, hint="retry the run, which adopts the job as it then is") from None
                 if not announced and wait > 1:
-                    print(f"the API server does not answer ({error.message}); asking again", flush=True)
+                    print(f"the API server does not answer ({error.message}); trying again", flush=True)
                     announced = True
                 self.sleep(wait)
                 wait = min(wait * 2, LONGEST_WAIT_S)

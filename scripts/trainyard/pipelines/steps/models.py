@@ -119,7 +119,7 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
     for left in (2, 1, 0):
         found = _deployment(jobs, name)
         if found is None:
-            hint = f"put it there once, trainyard serve {name}; pipelines then bring later versions"
+            hint = f"serve it once with trainyard serve {name}; pipelines then bring later versions"
             raise TrainyardError(f"{name} is not in service in {jobs.namespace}", hint=hint)
         before = versions.of_template(found["spec"]["template"])
         if before is None:
@@ -132,7 +132,7 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
             to = replace(to, image="")  # Triton's or vLLM's stays: the platform's image can't run their command
         try:
             jobs.ask("PATCH", _path(jobs, name), versions.change(found, to), MANAGER, JSON_PATCH)
-            print(f"{name}: {before.version} gives way to {to.version}", flush=True)
+            print(f"{name}: replacing {before.version} with {to.version}", flush=True)
             return before
         except ApiError as error:
             if error.status in (CONFLICT, INVALID) and left:

@@ -48,14 +48,14 @@ def path_of(manifest: Mapping[str, Any], jobs: Jobs) -> str:
         resources = jobs.ask("GET", base).get("resources", [])
     except ApiError as error:
         if error.status != 404:
-            raise TrainyardError(f"the kinds of {version} can't be asked for: {error.message}") from None
+            raise TrainyardError(f"the kinds of {version} can't be listed: {error.message}") from None
         resources = []
     found = next((one for one in resources if one["kind"] == kind and "/" not in one["name"]), None)
     if found is None:
         raise TrainyardError(f"this cluster has no {kind} of {version}", hint="correct apiVersion and kind")
     if not found["namespaced"]:
-        what = f"a {kind} belongs to no namespace, and a step makes what lies in its team's"
-        raise TrainyardError(what, hint="ask the platform's engineers for it")
+        what = f"a {kind} is cluster-scoped, but a step creates objects only in its team's namespace"
+        raise TrainyardError(what, hint="ask your platform engineer to create it")
     return f"{base}/namespaces/{jobs.namespace}/{found['name']}"
 
 
@@ -95,7 +95,7 @@ class Follow:
         while True:
             found = self._find()
             if found is None or found["metadata"]["uid"] != uid or found["metadata"].get("deletionTimestamp"):
-                raise TrainyardError(f"{self._wish.title} was deleted while it was waited for")
+                raise TrainyardError(f"{self._wish.title} was deleted during the wait")
             phase, why = self._wish.ended(found, self._known)
             if phase == SUCCEEDED:
                 print(f"{self._wish.title} meets its condition", flush=True)
@@ -111,7 +111,7 @@ class Follow:
             if took > self._wish.timeout:
                 self.take_away()
                 what = f"{self._wish.title} did not end within {self._wish.timeout} s"
-                raise TrainyardError(what + (f"; {waits}" if waits else ""), hint="give it a longer timeout")
+                raise TrainyardError(what + (f"; {waits}" if waits else ""), hint="set a longer timeout")
             self._say(waits or "runs")
             self._jobs.sleep(QUICK_S if took < 60 else SLOW_S)
 
@@ -125,10 +125,10 @@ class Follow:
         owners = [[one.get("uid") for one in of.get("ownerReferences") or []] for of in (meta, wanted)]
         if owners[0] != owners[1]:
             what = f"{self._wish.title} already exists and belongs to another run"
-            raise TrainyardError(what, hint="delete it, or leave out metadata.name: the step then finds one")
+            raise TrainyardError(what, hint="delete it, or omit metadata.name: the step then generates one")
         if (meta.get("annotations") or {}).get(CONTENT) != wanted["annotations"][CONTENT]:
             what = f"{self._wish.title} already exists with other content"
-            raise TrainyardError(what, hint="leave out metadata.name: each content then has a name of its own")
+            raise TrainyardError(what, hint="omit metadata.name: each content then gets its own name")
 
     def _find(self) -> Object | None:
         try:

@@ -90,7 +90,7 @@ def _roles(spec: JobSpec) -> dict[str, dict[str, str]]:
         what = f"the job has {size} ranks, at most {MOST} run on this machine"
         raise TrainyardError(what, hint="lower the number of nodes, for example with --param nodes=2")
     if spec.framework == MPI and size > 1:
-        print("without mpirun here, every rank runs by itself", flush=True)
+        print("mpirun not found: every rank runs by itself", flush=True)
     port = str(_free_port())
     names = ["master-0", *(f"worker-{at}" for at in range(size - 1))]
     variables = {**registry.RENDEZVOUS, **registry.of_framework(spec.framework).environment, "LOCAL_RANK": "{rank}"}

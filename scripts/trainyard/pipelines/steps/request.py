@@ -132,7 +132,7 @@ def launched(values: dict[str, Any], framework: str) -> tuple[dict[str, Any], st
 
 def _mount(mount: Any) -> Mount:
     if not isinstance(mount, Mapping) or not mount.get("claim") or not mount.get("path"):
-        raise UsageError(f"a mount is {mount!r}", hint='write it as {"claim": "workspace", "path": "/work"}')
+        raise UsageError(f"invalid mount: {mount!r}", hint='write it as {"claim": "workspace", "path": "/work"}')
     return Mount(mount["claim"], mount["path"], bool(mount.get("readOnly")))
 
 

@@ -30,7 +30,7 @@ def fetch(uri: str, folder: Path, env: Mapping[str, str]) -> list[str]:
         patiently(lambda: _download(bucket, f"{key}/", folder, env), uri)
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     if not files:
-        hint = "let rank 0 write to {out}, or name the folder it writes to as `results`"
+        hint = "let rank 0 write to {out}, or set `results` to the folder that it writes to"
         raise TrainyardError("the job succeeded and left no results", where=uri, hint=hint)
     return files
 
@@ -42,7 +42,7 @@ def _download(bucket: str, prefix: str, folder: Path, env: Mapping[str, str]) ->
     for item in client.list_objects(bucket, prefix=prefix, recursive=True):
         target = folder / item.object_name.removeprefix(prefix)
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise TrainyardError("a result's name leads out of its folder", where=item.object_name)
+            raise TrainyardError("a result's name points outside its folder", where=item.object_name)
         if not item.object_name.endswith("/"):
             client.fget_object(bucket, item.object_name, str(target))
 
@@ -63,7 +63,7 @@ def patiently(action: Callable[[], T], what: str, sleep: Callable[[float], None]
             code = getattr(error, "code", "") or type(error).__name__
             if code in PERMANENT:
                 raise TrainyardError(
-                    f"the store refuses ({code})", where=what, hint="ask the platform's engineers"
+                    f"the store refuses ({code})", where=what, hint="ask your platform engineer"
                 ) from None
             if time.monotonic() + wait > end:
                 raise TrainyardError(f"the store was unavailable for {PATIENCE_S:.0f} s ({code})", where=what) from None

@@ -19,7 +19,7 @@ from trainyard.pipelines.steps.run import Run
 Object = dict[str, Any]
 CONTENT = "trainyard.io/step-content"  # annotation: by it a second attempt recognizes the first one's object
 LONGEST = 63
-HINT = "give one object, with apiVersion, kind and metadata"
+HINT = "pass one object, with apiVersion, kind and metadata"
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     if not isinstance(meta, dict) or manifest["kind"].endswith("List"):
         raise TrainyardError(f"manifest is a {manifest['kind']} without metadata of its own", hint=HINT)
     if (own := meta.get("namespace") or run.namespace) != run.namespace:
-        what = f"manifest names the namespace {own}, and the run is in {run.namespace}"
-        raise TrainyardError(what, hint="leave out its metadata.namespace")
+        what = f"manifest names the namespace {own}, but the run is in {run.namespace}"
+        raise TrainyardError(what, hint="remove metadata.namespace")
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
     if not meta.get("name"):
         base = str(meta.pop("generateName", "") or manifest["kind"].lower()).rstrip("-")

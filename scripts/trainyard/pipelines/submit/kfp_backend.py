@@ -59,9 +59,7 @@ def submit(
 ) -> KfpRun:
     """Starts a run. `cache` None keeps the compiled setting. Raises TrainyardError with the server's message."""
     if not to.url.startswith(("http://", "https://")):
-        raise UsageError(
-            f"--endpoint {to.url!r} is not a URL", hint="write for example https://kfp.example.org/pipeline"
-        )
+        raise UsageError(f"--endpoint {to.url!r} is not a URL", hint="for example: https://kfp.example.org/pipeline")
     with tempfile.TemporaryDirectory(prefix="trainyard-kfp-") as folder, _answers(to.url):
         file = Path(folder) / "pipeline.yaml"
         # as JSON, which every YAML parser reads alike: KFP's takes `n` and `yes` for booleans
@@ -104,7 +102,7 @@ def _answers(where: str) -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     except ApiException as error:
-        hint = "give a valid --token" if error.status in (401, 403) else ""
+        hint = "pass a valid --token" if error.status in (401, 403) else ""
         raise TrainyardError(f"KFP refused: {_message(error)}", where=where, hint=hint) from None
     except (urllib3.exceptions.HTTPError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", None) or error

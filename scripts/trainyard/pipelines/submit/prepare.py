@@ -57,7 +57,7 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
     size = len(json.dumps(made))
     if size > LARGEST:
         raise UsageError(
-            f"the workflow has {size / 1024:.0f} KiB, the API server takes {LARGEST / 1024:.0f}",
+            f"the workflow has {size / 1024:.0f} KiB, but the API server accepts at most {LARGEST / 1024:.0f}",
             where=str(wanted.file),
             hint="split the pipeline, or pass large values as artifacts",
         )
@@ -125,7 +125,7 @@ def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
     if errors:
         listed = "\n".join(f"  {line(one)}" for one in errors)
         count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
-        raise UsageError(f"lint has found {count}, nothing was sent:\n{listed}", where=str(file))
+        raise UsageError(f"lint found {count}; nothing was sent:\n{listed}", where=str(file))
     return list(findings)
 
 

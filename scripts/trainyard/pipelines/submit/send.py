@@ -16,7 +16,7 @@ POLL_INTERVAL_S = 2.0
 def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
     """Creates the Workflow, annotated with its submitter. Raises KubeError with admission's message."""
     caller.sign(kube, workflow)
-    return put(kube, workflow, "run", "delete it with `trainyard runs delete`, or give the workflow a generateName")
+    return put(kube, workflow, "run", "delete it with `trainyard runs delete`, or set generateName in the workflow")
 
 
 def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]:
@@ -29,9 +29,9 @@ def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]
             raise TrainyardError(f"{what} {name} already exists in {kube.namespace}", hint=hint) from None
         if error.status == 404:
             raise TrainyardError(
-                f"this cluster runs no pipelines: {error.what}",
+                f"pipelines are not available in this cluster: {error.what}",
                 where=kube.host,
-                hint="ask your platform engineer for them",
+                hint="ask your platform engineer to enable pipelines",
             ) from None
         raise
 

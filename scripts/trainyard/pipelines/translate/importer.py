@@ -23,7 +23,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         uri = _uri(raw.get("artifactUri", {}), component.name, given)
         metadata = constants.code(raw.get("metadata", {}), component.name, "", given)
     except constants.UnreadableError as error:
-        raise ctx.refuse(f"{error} in an importer", component, hint="give the value in another way") from None
+        raise ctx.refuse(f"{error} in an importer", component, hint="pass the value in another way") from None
     typed = replace(component, outputs=Interface(artifacts=_typed(component, raw)))
     codes = {"uri": uri.code}
     if raw.get("metadata"):

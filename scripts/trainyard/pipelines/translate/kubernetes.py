@@ -60,7 +60,7 @@ def apply(
             for one in value if isinstance(value, list) else [value]:
                 volumes.add(ctx, component, references, template, field, one)
         else:
-            raise ctx.refuse(f"the setting {field}", component, hint="leave it out")
+            raise ctx.refuse(f"the setting {field}", component, hint="remove it")
     return references.found
 
 
@@ -141,7 +141,7 @@ def _parsed(ctx: Context, component: Component, value: Any, kind: type | tuple[t
         try:
             value = json.loads(value)
         except ValueError:
-            raise ctx.refuse(f"a setting that is not JSON: {value[:60]}", component) from None
+            raise ctx.refuse(f"a setting with invalid JSON: {value[:60]}", component) from None
     if not isinstance(value, kind):
-        raise ctx.refuse(f"a setting of the wrong shape: {json.dumps(value)[:60]}", component)
+        raise ctx.refuse(f"a malformed setting: {json.dumps(value)[:60]}", component)
     return value

@@ -62,7 +62,7 @@ def _items(ctx: Context, task: Task) -> str:
         return values.calculated(f'toJson(map(fromJSON({given}), type(#) == "string" ? # : toJson(#)))').text
     text = values.to_json(["null" if item is None else values.to_text(item) for item in loop.raw])
     if "\\u007b" in text or "{{" in text:
-        what, hint = "loop items with {{, which Argo would replace", "give the items in another way"
+        what, hint = "loop items with {{, which Argo would replace", "pass the items in another way"
         raise ctx.refuse_task(what, task, task.line, hint=hint)
     return text
 

@@ -42,8 +42,8 @@ def requirements(ctx: Context, component: Component, asked: Installer) -> Requir
                 raise InvalidRequirement(text)
     except RequirementError as error:
         what = error.what.replace(" is not", ", which is not")
-        raise ctx.refuse(what, component, hint="put it into the image, or name a package of an index") from None
+        raise ctx.refuse(what, component, hint="add it to the image, or use a package from an index") from None
     except InvalidRequirement:
-        hint = "write a name, and a version if it matters: pandas==2.2.0"
+        hint = "write a name, with a version if it matters: pandas==2.2.0"
         raise ctx.refuse(f"the invalid requirement {text!r}", component, hint=hint) from None
     return found

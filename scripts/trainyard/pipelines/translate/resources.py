@@ -86,5 +86,5 @@ def _accelerator(ctx: Context, component: Component, given: dict[str, Any], know
             hint="use nvidia.com/gpu, or what the site has",
         )
     if not text.isdigit():
-        raise ctx.refuse(f"{text} accelerators", component, hint="give a whole number")
+        raise ctx.refuse(f"{text} accelerators", component, hint="use a whole number")
     return name, int(text)

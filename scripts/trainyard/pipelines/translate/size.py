@@ -27,9 +27,9 @@ def check(workflow: dict[str, Any], file: str) -> None:
     hint = (
         "pass large values as artifacts"
         if data
-        else "put long code into the image, loop over a list instead of writing tasks out, or cut the pipeline in two"
+        else "move long code to the image, loop over a list instead of writing tasks out, or split the pipeline in two"
     )
-    what = f"the workflow has {total:,} bytes, etcd takes {LARGEST:,}; largest parts: {parts}"
+    what = f"the workflow has {total:,} bytes, but etcd accepts at most {LARGEST:,}; largest parts: {parts}"
     raise UsageError(what, where=file, hint=hint)
 
 

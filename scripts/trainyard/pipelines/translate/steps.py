@@ -78,7 +78,7 @@ def _known(ctx: Context, owner: Component, task: Task, component: Component, exe
             raise ctx.refuse(
                 f"{feature} that is only known while the pipeline runs",
                 component,
-                hint="give a constant or an argument of the pipeline",
+                hint="use a constant or an argument of the pipeline",
             ) from None
     return found
 
@@ -125,7 +125,7 @@ def _body(
             f"a command and settings of {size:,} bytes",
             component,
             reason=f"a step may have {LARGEST:,}",
-            hint="put the code into the image, or data into an artifact",
+            hint="move the code to the image, or data to an artifact",
         )
     return {**head, **found}, references
 
@@ -174,11 +174,11 @@ def _collect(ctx: Context, container: Object, lists: list[str]) -> Object:
 
 def _refuse_unknown(ctx: Context, component: Component, executor: Executor) -> None:
     if executor.raw.get("lifecycle"):
-        raise ctx.refuse("a lifecycle command before the cache is asked", component, hint="leave it out")
+        raise ctx.refuse("a lifecycle command before the cache is asked", component, hint="remove it")
     if component.passthroughs or any(p.type == "TASK_CONFIG" for p in component.inputs.parameters.values()):
-        raise ctx.refuse("dsl.TaskConfig", component, hint="give the component its settings as parameters")
+        raise ctx.refuse("dsl.TaskConfig", component, hint="pass the settings to the component as parameters")
     if not executor.image:
-        raise ctx.refuse("no image", component, hint="give one with base_image")
+        raise ctx.refuse("no image", component, hint="set base_image")
     if not executor.command and (not executor.args or executor.args[0].startswith("-")):
         raise ctx.refuse("a container without a command", component, hint="write the image's own as command=[…]")
     if "{{" in executor.image:

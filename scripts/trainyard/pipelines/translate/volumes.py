@@ -29,7 +29,7 @@ def add(
     else:
         name = name or f"vol-{len(known)}"
         if any(volume["name"] == name for volume in known):
-            raise ctx.refuse(f"two volumes of the name {name}", component, hint="give them different names")
+            raise ctx.refuse(f"two volumes of the name {name}", component, hint="use different names")
         known.append({"name": name, **source})
     path = one.get("mountPath") or "/dev/shm"
     template["container"]["volumeMounts"].append({"name": name, "mountPath": path, **extra})

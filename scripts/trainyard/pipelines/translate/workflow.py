@@ -119,7 +119,7 @@ def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
         if name in pipeline.inputs.artifacts or value is None:
             continue
         if (length := len(text.encode())) > values.LARGEST:
-            what = f"{name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
+            what = f"{name} has {length:,} bytes, at most {values.LARGEST:,} are allowed"
             raise UsageError(what, where=pipeline.file, hint="pass large values as artifacts")
         if "{{" in text:
             raise UsageError(f"{name} contains {{{{, which Argo would replace", where=pipeline.file)

@@ -50,7 +50,7 @@ def filled(obj: Object, contract: Contract, team: Team, user: str = "member") ->
         return _filled(obj, group, _scope(obj, group, contract, team, user))
     except cel.CelError as error:
         name = f"{obj.get('kind')} {(obj.get('metadata') or {}).get('name', '')}".strip()
-        hint = "let `trainyard lint` say what is wrong with its shape"
+        hint = "run `trainyard lint` to see what is wrong with it"
         raise TrainyardError(f"nothing can be filled in: {error}", where=name, hint=hint) from None
 
 

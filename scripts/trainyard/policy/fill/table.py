@@ -64,7 +64,7 @@ def groups() -> tuple[Group, ...]:
 def _entry(raw: dict[str, Any], number: int) -> Entry:
     way = raw.get("as", "add")
     if way not in WAYS or (way == "remove") == ("value" in raw):
-        hint = f"as is one of {', '.join(WAYS)}, and all but remove have a value"
+        hint = f"set as to one of {', '.join(WAYS)}, and a value for all but remove"
         raise TrainyardError(f"the entry {raw['name']} is invalid", where=str(FILE), hint=hint)
     return Entry(
         raw["name"], raw["place"], tuple(raw["path"]), raw["when"].strip(), raw.get("value", "").strip(), way,
@@ -85,7 +85,7 @@ def _needed(entries: tuple[Entry, ...], known: dict[str, str]) -> tuple[tuple[st
         if name in order:
             return
         if name not in known:
-            raise TrainyardError(f"there is no variable {name}", where=str(FILE), hint="define it, or correct its name")
+            raise TrainyardError(f"unknown variable {name}", where=str(FILE), hint="define it, or correct its name")
         for used in NAMED.findall(known[name]):
             take(used)
         order[name] = known[name]

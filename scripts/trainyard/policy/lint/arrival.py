@@ -35,6 +35,6 @@ def tell(made: fill.Filled, lines: Lines, report: Report, task: str) -> None:
     """Reports what the cluster fills in, so that nobody searches the file for it."""
     if made.names:
         at: Path = ("metadata",)
-        told = "".join(f", {new} in place of {old}{_python(new, old)}" for old, new in made.images)
+        told = "".join(f", {new} instead of {old}{_python(new, old)}" for old, new in made.images)
         what = f"the cluster fills in {', '.join(made.names)}{told}"
         report.add("TY111", lines(at), what, "`trainyard adopt` shows it", task=task, at=at)

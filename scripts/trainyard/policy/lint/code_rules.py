@@ -21,7 +21,7 @@ def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
                 if part and part != KFP:
                     what = f"{container.get('name') or 'main'} imports {part}, which the image {image.name} lacks"
                     with_it = next((one.name for one in images.trainers(cuda=image.cuda) if not one.missing(part)), "")
-                    yield "TY304", (*path, *at), what, f"take the image {with_it or 'of yours that has it'}"
+                    yield "TY304", (*path, *at), what, f"use the image {with_it or 'of yours that has it'}"
 
 
 def _texts(container: Object) -> Iterator[tuple[Path, str]]:

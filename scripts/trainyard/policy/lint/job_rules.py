@@ -40,7 +40,7 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
         for resource in (*COUNTED, *contract.gpu_resources):
             asked, most = total(pods, resource), number(queue.capability.get(resource, 0))
             if most is not None and asked > most:
-                what = f"all pods of the job ask for {asked:g} {resource}, queue {queue.name} may have {most:g}"
+                what = f"all pods of the job request {asked:g} {resource}, but queue {queue.name} may have {most:g}"
                 yield "TY403", path, what, "use fewer or smaller pods, or another queue"
 
 
@@ -58,7 +58,7 @@ def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Itera
         else:
             asked = total(pods, resource.removeprefix("requests."))
         if asked > most:
-            what = f"the job asks for {asked:g} {resource}, the quota of team {team.name} is {most:g} for everything"
+            what = f"the job requests {asked:g} {resource}, but the whole quota of team {team.name} is {most:g}"
             yield "TY404", ("spec",), what, "use fewer or smaller pods"
 
 

@@ -36,7 +36,7 @@ def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
         for at, word in _texts(container):
             if INSTALL.search(LISTED.sub(" ", _started(word))):
                 what = f"{name_of(container)} installs packages while it runs"
-                yield "TY302", (*path, *at), what, "put them into the image and take that one"
+                yield "TY302", (*path, *at), what, "install them in the image"
                 break
 
 
@@ -77,8 +77,8 @@ def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
             hosts = [host for host in map(_host, URL.findall(word)) if host and outside(host, contract)]
             if CLONE.search(word) or (loads and hosts and at[0] != "env"):
                 where = f" from {hosts[0]}" if hosts else ""
-                what = f"{name_of(container)} fetches something{where} while it runs"
-                yield "TY303", (*path, *at), what, "put it into the image, or into a bucket of the team"
+                what = f"{name_of(container)} downloads files{where} while it runs"
+                yield "TY303", (*path, *at), what, "add it to the image, or to a bucket of the team"
                 break
 
 

@@ -20,7 +20,7 @@ def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> It
         return
     name = (obj.get("metadata") or {}).get("name")
     if isinstance(name, str) and BEYOND.search(name):
-        what = f"{name!r} can't be the name of a {kind}, whose pods and services get it"
+        what = f"{name!r} is invalid as the name of a {kind}: its pods and Services use the name"
         yield "TY109", ("metadata", "name"), what, "use lower-case letters, digits and hyphens, starting with a letter"
     for pod in distinct(pods):
         names = [one.get("name") for one in pod.spec.get("containers") or [] if isinstance(one, dict)]
@@ -39,7 +39,7 @@ def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> 
         return
     for pod in pods:
         if pod.spec.get("restartPolicy") not in ("Never", "OnFailure"):
-            what = f"a {obj['kind']} must say when its pods are started again"
+            what = f"a {obj['kind']} must have a restartPolicy"
             yield "TY109", (*pod.spec_path, "restartPolicy"), what, "set restartPolicy to Never or OnFailure"
 
 

@@ -37,7 +37,7 @@ def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     for container, path in pod.containers():
         image = str(container.get("image") or "")
         if image and "{{" not in image and unversioned(image):
-            hint = "name a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
+            hint = "use a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
             yield "TY301", (*path, "image"), f"{name_of(container)}: image {image} has no version", hint
 
 
@@ -59,11 +59,11 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
                 if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
                     at = (*path, "resources", key, resource)
                     what = f"{name_of(container)}: invalid quantity of {resource}: {value!r}"
-                    yield "TY405", at, what, "write 2, 500m or 16Gi"
+                    yield "TY405", at, what, "use a quantity such as 2, 500m or 16Gi"
         for resource in requests.keys() & limits.keys():
             least, most = number(requests[resource]), number(limits[resource])
             if least is not None and most is not None and least > most:
-                what = f"{name_of(container)} asks for {resource} {requests[resource]} and may have {limits[resource]}"
+                what = f"{name_of(container)} requests {resource} {requests[resource]}, above limit {limits[resource]}"
                 yield "TY405", (*path, "resources", "limits", resource), what, "raise the limit or lower the request"
 
 
@@ -73,8 +73,8 @@ def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     for container, path in pod.containers():
         for resource in (container.get("resources") or {}).get("limits") or {}:
             if "/" in resource and resource not in known:
-                what = f"{name_of(container)} asks for {resource}, which no pool has"
-                hint = f"take {' or '.join(contract.gpu_resources)}"
+                what = f"{name_of(container)} requests {resource}, which no pool has"
+                hint = f"use {' or '.join(contract.gpu_resources)}"
                 yield "TY406", (*path, "resources", "limits", resource), what, hint
 
 
@@ -83,15 +83,15 @@ def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     for resource in contract.gpu_resources:
         most, asked = contract.most_gpus_per_node(resource), pod.amount(resource)
         if most is not None and asked > most:
-            what = f"the pod asks for {asked:g} GPUs, the largest node has {most}"
+            what = f"the pod requests {asked:g} GPUs, but the largest node has {most}"
             yield "TY401", pod.spec_path, what, f"use at most {most} in one pod, and more pods"
     pools = fitting(pod, contract)
     for resource in NODE_RESOURCES:
         caps = [number(pool.capacity.get(resource, "")) for pool in pools]
         known = [cap for cap in caps if cap is not None]
         if known and len(known) == len(caps) and pod.amount(resource) > max(known):
-            what = f"the pod asks for more {resource} than any node that it could go to has"
-            yield "TY402", pod.spec_path, what, "ask for less"
+            what = f"the pod requests more {resource} than any eligible node has"
+            yield "TY402", pod.spec_path, what, "request less"
 
 
 def selected(pod: Pod, contract: Contract) -> list[Pool]:
@@ -151,7 +151,7 @@ def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     elif pools and _gpu(pod, contract) and not fitting(pod, contract):
         taint = pools[0].taint
         shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
-        what = f"the pod asks for GPUs and does not tolerate the taint {shown} of their nodes"
+        what = f"the pod requests GPUs but does not tolerate the taint {shown} of GPU nodes"
         hint = f"add the toleration {{key: {taint['key']}, operator: Exists, effect: {taint['effect']}}}"
         yield "TY408", (*pod.spec_path, "tolerations"), what, hint
 
@@ -168,8 +168,8 @@ def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Issue]:
     ]
     mentions += [*(pod.meta.get("annotations") or {}), *(pod.meta.get("labels") or {})]
     if not any(CHECKPOINT.search(word) for word in mentions):
-        what = f"the pod goes to the spot pool {meant[0].name} and nothing tells of checkpoints"
-        hint = "save checkpoints and go on from the last one, or take nodes that stay"
+        what = f"the pod goes to the spot pool {meant[0].name}, but nothing indicates checkpoints"
+        hint = "save checkpoints and resume from the last one, or use on-demand nodes"
         yield "TY407", (*pod.spec_path, "nodeSelector"), what, hint
 
 
@@ -200,7 +200,7 @@ def storage_class(name: str, contract: Contract, team: Team) -> tuple[str, str] 
     if name in (*contract.storage_classes, *replaced) or not contract.storage_classes:
         return None
     what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
-    return what, f"take {' or '.join(contract.storage_classes)}"
+    return what, f"use {' or '.join(contract.storage_classes)}"
 
 
 def bucket(name: str, contract: Contract) -> tuple[str, str] | None:

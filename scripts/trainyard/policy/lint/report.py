@@ -45,9 +45,9 @@ class Site:
         known = (self.chosen,) if self.chosen else tuple(self.contract.teams)
         if not namespace or not known or namespace in known or "{{" in namespace or LATER in namespace:
             return None
-        hint = f"write {' or '.join(known)}, or leave it out"
+        hint = f"write {' or '.join(known)}, or remove it"
         if self.chosen:
-            return f"the object is for the namespace {namespace}, and the team is {self.chosen}", hint
+            return f"the object's namespace is {namespace}, but the team is {self.chosen}", hint
         return f"no team has the namespace {namespace}", hint
 
     def _any(self, name: str = "") -> Team:
@@ -72,7 +72,7 @@ def site(found: Contract, team: str = "") -> Site:
     made = Site(found, team)
     if team and not found.assumed:
         if not found.teams:
-            raise UsageError(f"no team {team} in {found.source}", hint="give your site's contract with --contract")
+            raise UsageError(f"no team {team} in {found.source}", hint="pass your site's contract with --contract")
         found.team(team)
     return made
 

@@ -55,7 +55,7 @@ def _object(
     elif said := rights.missing(one.data, steps):
         inner.add("TY106", one.line("kind"), *said, at="kind")
     elif action == "delete" and (said := rights.refused(one.data, steps)):
-        inner.add("TY110", one.line("kind"), said[0].replace("create", action), "leave the step out", at="kind")
+        inner.add("TY110", one.line("kind"), said[0].replace("create", action), "remove the step", at="kind")
     for said_inside in inner.findings:
         if LATER in said_inside.reason + said_inside.hint:
             continue

@@ -31,15 +31,15 @@ BUILT_IN = ("", "apps", "batch", "autoscaling", "policy")  # Kubernetes' own gro
 ASK = "ask the platform engineer, who may"
 # What a member should do instead of creating such an object.
 INSTEAD = {
-    ("argoproj.io", "WorkflowTemplate"): "put its templates into the Workflow that runs them",
-    ("argoproj.io", "ClusterWorkflowTemplate"): "put its templates into the Workflow that runs them",
+    ("argoproj.io", "WorkflowTemplate"): "copy its templates into the Workflow that runs them",
+    ("argoproj.io", "ClusterWorkflowTemplate"): "copy its templates into the Workflow that runs them",
     ("batch.volcano.sh", "CronJob"): "use `trainyard schedule create`",
-    ("scheduling.volcano.sh", "PodGroup"): "the operator of a job makes it: name the queue in the job",
+    ("scheduling.volcano.sh", "PodGroup"): "the job's operator creates it: set the queue in the job",
     ("scheduling.volcano.sh", "Queue"): "use one of the team's queues",
-    ("", "Service"): "ranks of a job find each other without one",
-    ("", "PersistentVolume"): "claim one: a PersistentVolumeClaim",
-    ("", "Secret"): "name the team's own, which is there",
-    **{("apps", kind): "send a Job, which ends" for kind in ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")},
+    ("", "Service"): "ranks of a job don't need one to find each other",
+    ("", "PersistentVolume"): "create a PersistentVolumeClaim instead",
+    ("", "Secret"): "use the team's own, which exists",
+    **{("apps", kind): "use a Job, which ends" for kind in ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")},
 }
 
 
@@ -106,7 +106,7 @@ def missing(obj: Object, who: Account | None = None) -> Refusal | None:
     wanted = known.version if known else VERSIONS.get(group, version)
     if version != wanted and ((group, plural(group, kind)) in member().creates or (group, kind) in RESOURCES):
         right = f"{group}/{wanted}".lstrip("/")
-        return f"the platform has no {kind} of the version {obj.get('apiVersion')}", f"write apiVersion: {right}"
+        return f"the platform has no {kind} in version {obj.get('apiVersion')}", f"use apiVersion: {right}"
     resource = (group, plural(group, kind))
     if group in BUILT_IN or group.endswith(".k8s.io") or resource in _brought() or (who and resource in who.creates):
         return None
@@ -114,7 +114,7 @@ def missing(obj: Object, who: Account | None = None) -> Refusal | None:
     if kinds:
         return f"the platform has no kind {kind} of {group}", f"use one of {', '.join(kinds)}"
     jobs = ", ".join(dict.fromkeys(one.kind for one in registry.KINDS))
-    return f"the platform has no kind {kind} of {group}", f"send one of {jobs} or a Workflow, or {ASK} know of it"
+    return f"the platform has no kind {kind} of {group}", f"use one of {jobs} or a Workflow, or {ASK} know of it"
 
 
 def refused(obj: Object, who: Account) -> Refusal | None:
@@ -126,7 +126,7 @@ def refused(obj: Object, who: Account) -> Refusal | None:
     full = f"{resource}.{group}".rstrip(".")
     if who.pipeline:
         made = ", ".join(sorted(f"{one}.{of}".rstrip(".") for of, one in who.creates))
-        return f"{who.words} may not create a {kind} ({full})", f"let the step create one of {made}"
+        return f"{who.words} may not create a {kind} ({full})", f"have the step create one of {made}"
     instead = INSTEAD.get((group, kind), "")
     return f"{who.words} may not create a {kind} ({full})", f"{instead}, or {ASK}" if instead else ASK
 

@@ -42,7 +42,7 @@ CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (
     (lambda c, p: c.get("allowPrivilegeEscalation") is False, "allowPrivilegeEscalation: false"),
     (lambda c, p: _capabilities(c), "capabilities: {drop: [ALL]}"),
     (lambda c, p: c.get("runAsNonRoot", p.get("runAsNonRoot")) is True, "runAsNonRoot: true"),
-    (lambda c, p: c.get("runAsUser", p.get("runAsUser")) != 0, "another runAsUser than 0"),
+    (lambda c, p: c.get("runAsUser", p.get("runAsUser")) != 0, "a runAsUser other than 0"),
     (
         lambda c, p: _profile(c) or (not c.get("seccompProfile") and _profile(p)),
         "seccompProfile: {type: RuntimeDefault}",

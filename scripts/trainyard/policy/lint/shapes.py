@@ -125,7 +125,7 @@ def _violations(errors: Iterable[Any]) -> Iterator[tuple[Place, str, str]]:
         elif rule in ("minimum", "pattern"):
             yield path, stands, _hint(path, rule, value)
         else:
-            yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
+            yield path, f"{_place(path)} is empty", "set it, see manifests/jobs for examples"
 
 
 def fixed(obj: dict[str, Any], errors: Iterable[tuple[Place, str, str]]) -> tuple[dict[str, Any], list[Place]]:

@@ -28,7 +28,7 @@ def fitting(spec: Object, templates: Mapping[str, Object], library: bool) -> Ite
     root = cel.path(spec) or ()
     entry = spec.get("entrypoint")
     if not entry and not refers and not library:
-        yield (*root, "entrypoint"), "the workflow has no entrypoint", f"name one of its templates: {known}"
+        yield (*root, "entrypoint"), "the workflow has no entrypoint", f"use one of its templates: {known}"
     for key in ("entrypoint", "onExit"):
         if spec.get(key) and spec[key] not in templates and not refers:
             yield (*root, key), f"{key} names the template {spec[key]}, which does not exist", f"templates: {known}"
@@ -69,7 +69,7 @@ def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator
     name, path = task.get("template"), cel.path(task) or ()
     if not name:
         if not any(key in task for key in ("templateRef", "inline", "hooks")):
-            yield path, f"{task['name']} runs nothing", f"name a template: {known}"
+            yield path, f"{task['name']} runs nothing", f"use a template: {known}"
         return
     if name not in templates:
         yield (*path, "template"), f"{task['name']} runs the unknown template {name}", f"templates: {known}"
@@ -77,7 +77,7 @@ def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator
     given = {one["name"] for one in (task.get("arguments") or {}).get("parameters") or []}
     for one in (templates[name].get("inputs") or {}).get("parameters") or []:
         if not {"value", "default", "valueFrom"} & one.keys() and one["name"] not in given:
-            yield path, f"{task['name']} gives no {one['name']}, which template {name} needs", "add it to its arguments"
+            yield path, f"{task['name']} lacks {one['name']}, which template {name} needs", "add it to its arguments"
 
 
 def strange(spec: Object, templates: Mapping[str, Object], contract: Contract) -> Iterator[Issue]:
@@ -90,7 +90,7 @@ def strange(spec: Object, templates: Mapping[str, Object], contract: Contract) -
         for key in AGENTS:
             if key in template:
                 what = f"template {template['name']} is of the kind {key}, which this platform does not run"
-                yield "TY216", (*path, key), what, "let a container do the same"
+                yield "TY216", (*path, key), what, "use a container template instead"
         for side in ("inputs", "outputs"):
             yield from _artifacts(mapping(template.get(side)).get("artifacts"), contract)
         for task in _tasks(template):
@@ -109,11 +109,11 @@ def _referred(given: Any, path: Path) -> Iterator[Issue]:
     if not name:
         return
     if mapping(given).get("clusterScope") in (True, "true"):
-        what = f"the platform has no ClusterWorkflowTemplate, so none called {name}"
-        yield "TY216", path, what, "put its templates into this workflow"
+        what = f"ClusterWorkflowTemplate {name} does not exist: the platform has none"
+        yield "TY216", path, what, "copy its templates into this workflow"
     else:
         what = f"it runs only where the team's namespace has a WorkflowTemplate {name}, which members may not create"
-        yield "TY217", path, what, "put its templates into this workflow, or ask the platform engineer to create it"
+        yield "TY217", path, what, "copy its templates into this workflow, or ask the platform engineer to create it"
 
 
 def _artifacts(given: Any, contract: Contract) -> Iterator[Issue]:
@@ -125,8 +125,8 @@ def _artifacts(given: Any, contract: Contract) -> Iterator[Issue]:
             address = str(mapping(one[kind]).get(key) or "") if key else ""
             host = address.partition("://")[2].partition("/")[0].partition(":")[0]
             if not host or network.outside(host, contract):
-                what = f"artifact {one.get('name', '?')} is at {host or kind}, out of reach for the network of teams"
-                yield "TY303", (*path, kind), what, "put it into a bucket of the team, and name it by s3.key"
+                what = f"artifact {one.get('name', '?')} is at {host or kind}, which the network of teams can't reach"
+                yield "TY303", (*path, kind), what, "copy it to a bucket of the team, and refer to it by s3.key"
         name = mapping(mapping(one).get("s3")).get("bucket")
         if isinstance(name, str) and "{" not in name and (said := pod_rules.bucket(name, contract)):
             yield "TY504", (*path, "s3", "bucket"), *said

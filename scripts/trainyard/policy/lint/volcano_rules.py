@@ -28,8 +28,8 @@ def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Ite
         yield from _policies(task.get("policies"), (*path, "policies"))
         least, most = task.get("minAvailable"), task.get("replicas", 1)
         if isinstance(least, int) and isinstance(most, int) and least > most:
-            what = f"task {name} has {most} replicas, and minAvailable is {least}"
-            yield "TY109", (*path, "minAvailable"), what, "leave minAvailable out"
+            what = f"task {name} has {most} replicas, but minAvailable is {least}"
+            yield "TY109", (*path, "minAvailable"), what, "remove minAvailable"
 
 
 def plugins(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Issue]:
@@ -41,12 +41,12 @@ def plugins(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Ite
         at: Path = ("spec", "plugins", plugin)
         options = _options(given)
         if plugin not in PLUGINS:
-            yield "TY109", at, f"Volcano has no plugin {plugin}", f"take {', '.join(PLUGINS)}"
+            yield "TY109", at, f"Volcano has no plugin {plugin}", f"use one of {', '.join(PLUGINS)}"
         elif plugin == "mpi":
             for option, usual in MPI_TASKS.items():
                 if options.get(option, usual) not in names:
-                    what = f"the plugin mpi looks for a task {options.get(option, usual)}, and there is none"
-                    yield "TY109", at, what, f"name it with --{option}=TASK"
+                    what = f"the plugin mpi needs a task {options.get(option, usual)}, which does not exist"
+                    yield "TY109", at, what, f"set its name with --{option}=TASK"
         elif plugin == "pytorch" and options.get("wait-master-enabled", "false") != "false":
             image = options.get("wait-master-image", "busybox:1.36.1")
             what = f"the plugin pytorch adds a container of {image} to each worker, which Pod Security refuses"
@@ -76,8 +76,8 @@ def _policies(given: Any, path: Path) -> Iterator[Issue]:
         named = [*([one["event"]] if one.get("event") else []), *(one.get("events") or [])]
         code = one.get("exitCode")
         if bool(named) == (code is not None):
-            what = "a policy is for an event or for an exit code" + (", not for both" if named else "")
-            yield "TY109", at, what, "write event or exitCode"
+            what = f"a policy has {'both' if named else 'neither'} event {'and' if named else 'nor'} exitCode"
+            yield "TY109", at, what, "set either event or exitCode"
         for event in map(str, named):
             if event in events:
                 yield "TY109", at, f"two policies are for the event {event}", "keep one of them"
@@ -85,10 +85,10 @@ def _policies(given: Any, path: Path) -> Iterator[Issue]:
         if isinstance(code, int):
             if code == 0 or code in codes:
                 what = "0 is the exit code of success" if code == 0 else f"two policies are for the exit code {code}"
-                yield "TY109", (*at, "exitCode"), what, "name another exit code"
+                yield "TY109", (*at, "exitCode"), what, "use another exit code"
             codes.add(code)
     if "*" in events and len(events) > 1:
-        yield "TY109", path, "one policy is for every event (*), and there are others", "keep that one alone"
+        yield "TY109", path, "a policy for every event (*) can't be combined with others", "keep only that policy"
 
 
 RULES = (volcano, plugins)

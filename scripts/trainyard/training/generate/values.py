@@ -24,10 +24,10 @@ def quantities(strings: Iterable[str], flag: str) -> Object:
         name, equals, amount = part.partition("=")
         if not equals or not name or not amount:
             raise UsageError(
-                f"{flag}: expected RESOURCE=QUANTITY, got {part!r}", hint=f"write {flag} nvidia.com/gpu=8,cpu=64"
+                f"{flag}: expected RESOURCE=QUANTITY, got {part!r}", hint=f"use {flag} nvidia.com/gpu=8,cpu=64"
             )
         if name in ("gpu", "gpus") and flag != QUOTA:
-            raise UsageError(f"{flag} {part}: invalid resource: {name}", hint=f"GPUs are nvidia.com/gpu={amount}")
+            raise UsageError(f"{flag} {part}: invalid resource: {name}", hint=f"for GPUs, use nvidia.com/gpu={amount}")
         found[name] = int(amount) if amount.isdigit() else amount
     return found
 
@@ -52,7 +52,7 @@ def read(file: Path | None) -> Object:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError("not YAML", where=str(file), hint=str(error).splitlines()[0]) from None
     if not isinstance(found, dict):
-        raise UsageError("not values of the chart", where=str(file), hint="values are a map")
+        raise UsageError("not values of the chart", where=str(file), hint="values must be a map")
     return found
 
 

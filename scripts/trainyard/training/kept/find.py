@@ -56,19 +56,19 @@ def logs(
     known = _below(store, f"{root}/{run}")
     found = names.pods(run, known)
     if not found:
-        hint = "logs go after a while (charts/logs/README.md); `trainyard runs list` shows the runs that are there"
-        raise NoLogError(f"nothing of {run} is kept in s3://{root}/", hint=hint)
+        hint = "logs are deleted after a while (charts/logs/README.md); list the runs with `trainyard runs list`"
+        raise NoLogError(f"no logs of {run} are kept in s3://{root}/", hint=hint)
     if step:
         wanted = names.chosen(run, found, step)
         if not wanted:
             there = ", ".join(names.rest(run, name) or name for name in found[:SHOWN])
-            raise UsageError(f"run {run} kept no log of {step}; there are: {there}", where=f"s3://{root}/")
+            raise UsageError(f"run {run} has no kept log of {step}; available: {there}", where=f"s3://{root}/")
     elif run in found:
         wanted = [run]
     elif names.speaks(run, found[0]):
         wanted = found[:1]
         if more := ", ".join(names.rest(run, name) for name in found[1 : SHOWN + 1]):
-            say(f"this is the log of {names.rest(run, found[0])}; there are also {more}")
+            say(f"this is the log of {names.rest(run, found[0])}; others: {more}")
     else:
         wanted = found
     for pod in wanted:

@@ -51,7 +51,7 @@ def lines(content: bytes, place: str) -> Iterator[Line]:
                 yield from _batch(json.loads(batch))
     except (OSError, EOFError, zlib.error, ValueError, TypeError, AttributeError, KeyError) as error:
         what = f"the object is not a log: {type(error).__name__}: {str(error)[:120]}"
-        hint = "charts/logs/README.md says what a collector of the site's own must write"
+        hint = "see charts/logs/README.md for what a site's own collector must write"
         raise TrainyardError(what, where=f"s3://{place}", hint=hint) from None
 
 

@@ -66,7 +66,7 @@ def scan(folder: Path) -> FolderFiles:
         else:
             left_out.append(where + name)
     if not files:
-        raise UsageError("the folder holds no files", where=str(folder), hint="name the folder that has the data")
+        raise UsageError("the folder contains no files", where=str(folder), hint="choose the folder that has the data")
     return FolderFiles(sorted(files), sorted(left_out), sorted(outside))
 
 
@@ -187,8 +187,8 @@ def _known(operation: Any) -> Any:
         return operation()
     except TrainyardError as error:
         if UNKNOWN in error.what:
-            hint = "ask your platform engineer for an upgrade, or take the `trainyard` of the platform's release"
-            raise TrainyardError("the platform is of a release that can't do this yet", hint=hint) from None
+            hint = "ask your platform engineer for an upgrade, or use the `trainyard` of the platform's release"
+            raise TrainyardError("the platform's release doesn't support this yet", hint=hint) from None
         raise
 
 
@@ -199,9 +199,9 @@ def _size(path: Path, name: str) -> int:
         shown = name.encode(errors="backslashreplace").decode()
         raise UsageError(f"the name {shown!r} is not UTF-8", hint="rename the file") from None
     if len(name.encode()) > LONGEST:
-        raise UsageError(f"the name has {len(name.encode())} bytes, the limit is {LONGEST}", where=str(path))
+        raise UsageError(f"the name has {len(name.encode())} bytes, but the limit is {LONGEST}", where=str(path))
     size = path.stat().st_size
     if size > LARGEST:
-        what = f"the file has {size / 2**30:.0f} GiB, the limit is {LARGEST >> 30} GiB"
+        what = f"the file has {size / 2**30:.0f} GiB, but the limit is {LARGEST >> 30} GiB"
         raise UsageError(what, where=str(path), hint="split it: `split -b 50G`")
     return size

@@ -119,7 +119,7 @@ class Store:
         found = self.run(operation, place, stdin=stdin, stdout=cast(IO[bytes], counted))
         target.flush()
         if (found["size"], found["sha256"]) != (counted.size, counted.sha256):
-            raise KubeError("the data were damaged on their way", where=place, hint="run the command again")
+            raise KubeError("the data was damaged in transit", where=place, hint="run the command again")
         return found
 
     def run(

@@ -37,13 +37,13 @@ def folder(source: Path, python: str) -> list[LocalWheel]:
     for path in sorted(source.glob("*.whl")):
         wheel = tags.of(path.name)
         if wheel is None:
-            raise UsageError("not the name of a wheel", where=str(path), hint="take the file as pip has made it")
+            raise UsageError("invalid name of a wheel", where=str(path), hint="use the file name that pip gave it")
         if why := tags.misfit(wheel, python):
             hint = f"remove the file, or have `pip download --python-version {python}` choose another"
             raise UsageError(f"no run could install it: {why}", where=str(path), hint=hint)
         found.append(LocalWheel(path, wheel, _digest(path)))
     if not found:
-        raise UsageError("the folder holds no wheel", where=str(source), hint="name a folder with *.whl")
+        raise UsageError("the folder contains no wheel", where=str(source), hint="choose a folder with *.whl files")
     return found
 
 
@@ -65,12 +65,12 @@ def requirements(
     except RequirementError as error:
         raise UsageError(error.what, where=error.where, hint=error.hint) from None
     if not lines.lines:
-        raise UsageError("the file names no package", where=str(source), hint="write one a line")
+        raise UsageError("the file names no package", where=str(source), hint="write one per line")
     wanted = _resolved(source, target, python, pip)
     left = {canonical(name) for name in without}
     pins = [wanted[name] for name in _closure([line.name for line in lines.lines], wanted, left)]
     if not pins:
-        raise UsageError("nothing is left to bring", where=str(source), hint="remove a --without")
+        raise UsageError("nothing is left to send", where=str(source), hint="remove a --without")
     pinned = target / "pinned.txt"
     pinned.write_text("".join(f"{one.name}=={one.version} --hash=sha256:{one.sha256}\n" for one in pins))
     _pip(["download", "--no-deps", "--require-hashes", f"--dest={target}", f"--requirement={pinned}"], python, pip)
@@ -124,13 +124,13 @@ def _pip(words: Sequence[str], python: str, more: Sequence[str]) -> None:
     try:
         done: Any = subprocess.run(argv, capture_output=True, text=True, timeout=PIP_S)
     except subprocess.TimeoutExpired:
-        raise TrainyardError("pip did not end within an hour", hint="give fewer requirements at once") from None
+        raise TrainyardError("pip did not end within an hour", hint="pass fewer requirements at once") from None
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         what = said[0].removeprefix("ERROR: ") if said else f"pip ended with code {done.returncode}"
         if "No module named pip" in done.stderr:
             raise TrainyardError(what, hint=f"install it: {sys.executable} -m ensurepip")
-        hint = f"take a version of which there is a wheel for Python {python}, or put wheels of your own by a folder"
+        hint = f"use a version that has a wheel for Python {python}, or send wheels of your own from a folder"
         raise TrainyardError(f"pip: {what}", hint=hint)
 
 

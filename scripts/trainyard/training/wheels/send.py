@@ -63,7 +63,7 @@ def chosen(there: Sequence[Stored], words: Sequence[str]) -> list[Stored]:
         meant = meant or [one for one in of_name if version in ("", one.wheel.version)]
         if not meant:
             versions = ", ".join(dict.fromkeys(one.wheel.version for one in of_name))
-            hint = f"the store has {canonical(name)} {versions}" if versions else "`trainyard wheels list` has all"
+            hint = f"the store has {canonical(name)} {versions}" if versions else "see `trainyard wheels list`"
             raise UsageError(f"the store has no wheel {word}", hint=hint)
         doomed |= dict.fromkeys(meant)
     return list(doomed)
@@ -84,8 +84,8 @@ def put(found: Store, wheels: Sequence[LocalWheel], say: Callable[[str], None]) 
     there = {one.wheel.file: one.sha256 for one in listed(found)}
     for one in wheels:
         if there.get(one.wheel.file, one.sha256) != one.sha256:
-            what = f"the store has another file of that name: sha256 {there[one.wheel.file]}, this one has {one.sha256}"
-            hint = f"give the package another version, or first: trainyard wheels remove {one.wheel.file}"
+            what = f"the store has another file of this name: sha256 {there[one.wheel.file]}, this one has {one.sha256}"
+            hint = f"use another version of the package, or run first: trainyard wheels remove {one.wheel.file}"
             raise UsageError(what, where=str(one.path), hint=hint)
     new = [one for one in wheels if one.wheel.file not in there]
     for one in new:

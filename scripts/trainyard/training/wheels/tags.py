@@ -51,9 +51,9 @@ def misfit(wheel: Wheel, python: str) -> str:
     """Why the images' Python can't install a wheel; "" if it can."""
     major, minor = (int(part) for part in python.split("."))
     if not any(_runs(one, wheel.abi, major, minor) for one in wheel.python.split(".")):
-        return f"it is made for {wheel.python}-{wheel.abi}, the images have Python {python}"
+        return f"it is for {wheel.python}-{wheel.abi}, but the images have Python {python}"
     if not {"any", *platforms()} & set(wheel.platform.split(".")):
-        return f"it is made for {wheel.platform}, the images are x86-64 Linux with glibc 2.{GLIBC}"
+        return f"it is for {wheel.platform}, but the images are x86-64 Linux with glibc 2.{GLIBC}"
     return ""
 
 

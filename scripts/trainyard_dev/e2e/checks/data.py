@@ -67,8 +67,8 @@ def put(context: Context) -> None:
                 code, out, said = runs.trainyard(context, "data", *words, check=False)
                 require(code and not out, f"`data {words[0]} {words[-1]}` ended with {code}: {out}")
                 figures[f"{words[0]} {words[-1]}"] = said.strip().splitlines()[-1][:300]
-            require("the platform engineer's to bring" in figures["put shared/mnist"], figures["put shared/mnist"])
-            require("keys of the store's own" in figures["put raw-data/x"], figures["put raw-data/x"])
+            require("only the platform engineer can upload" in figures["put shared/mnist"], figures["put shared/mnist"])
+            require("keys of the store itself" in figures["put raw-data/x"], figures["put raw-data/x"])
 
 
 def _data(context: Context, *words: str | Path, team: str = NAMESPACE, check: bool = True) -> tuple[str, str]:

@@ -164,7 +164,7 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
     for one in (ada, eve):  # blocked or not, no token is renewed
         one.forget_token()
         code, said = one.trainyard("gpus")
-        require(code != 0 and "the issuer does not renew the log-in" in said, f"{one.email} renews: {said[-300:]}")
+        require(code != 0 and "the issuer did not renew the log-in" in said, f"{one.email} renews: {said[-300:]}")
         one.refused_at_the_page()
     while there.asked(eves) is not None:
         require(time.monotonic() < began + TOKEN_S + TOLD_S, "a token of somebody who left counts after its end")

@@ -64,7 +64,7 @@ def strangers(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> Non
         ):
             _denied(context, person, team, words, said, manifest)
             tried += 1
-    _denied(context, CID, NAMESPACE, ("create", "--dry-run=server", "-f", "-"), "may make one alone", named)
+    _denied(context, CID, NAMESPACE, ("create", "--dry-run=server", "-f", "-"), "may create only one", named)
     code, said = _as(context, ADA, NAMESPACE, ("exec", NOTEBOOK, "--", "true"))
     require(code == 0, f"she may not herself: {said[-300:]}")
     figures["refused"] = tried + 5

@@ -52,7 +52,7 @@ def test_a_deleted_job_s_log_is_found(on: Any) -> None:
     done = run("digits")
     assert (done.code, done.out) == (0, "epoch 1\nepoch 2\n"), done.err
     assert "no run or job digits in vision; searching the store" in done.err
-    assert "there are also worker-0" in done.err
+    assert "others: worker-0" in done.err
     assert run("digits", "worker-0").out == "beside\n"
     assert run("digits", "--tail", "1").out == "epoch 2\n"
     assert run("job/digits").out == "epoch 1\nepoch 2\n"
@@ -115,4 +115,4 @@ def test_where_no_logs_are_kept_the_reason_is_as_before(on: Any) -> None:
 
 def test_nothing_kept_is_said(on: Any) -> None:
     done = on(Team())("other")
-    assert done.code == 1 and "nothing of other is kept in s3://logs/vision/" in done.err
+    assert done.code == 1 and "no logs of other are kept in s3://logs/vision/" in done.err

@@ -80,15 +80,15 @@ def test_layouts(before: str, after: str, file: Path, trainyard: Call) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        (BLOCK.format("order: strict, queueingStrategy: StrictFIFO"), 1, "are both there. take order out."),
-        (BLOCK.format("order: random"), 1, "is random, which the chart never took"),
-        (BLOCK.format("order: [strict]"), 1, "which the chart never took"),
+        (BLOCK.format("order: strict, queueingStrategy: StrictFIFO"), 1, "are both set. remove order."),
+        (BLOCK.format("order: random"), 1, "is random, which the chart never accepted"),
+        (BLOCK.format("order: [strict]"), 1, "which the chart never accepted"),
         ("x: &x strict\n" + BLOCK.format("order: *x").replace("*x}", "*x }"), 2, "can't be rewritten"),
         ("x: &x {order: strict}\n" + BLOCK.format("<<: *x"), 2, "can't be rewritten"),
         ("a: [\n", 2, "invalid YAML: "),
         ("- 1\n", 0, "not a values file"),
         ("apiVersion: v1\nkind: ConfigMap\n", 0, "this is a ConfigMap, not a values file"),
-        ("order: 1\norder: 2\n", 2, "the key order is written twice"),
+        ("order: 1\norder: 2\n", 2, "duplicate key order"),
     ],
 )
 def test_what_needs_a_hand_is_one_sentence_and_nothing_is_written(
@@ -114,7 +114,7 @@ def test_what_cannot_be_read(file: Path, tmp_path: Path, trainyard: Call) -> Non
 
 def test_the_contracts_reader_refuses_the_old_name(file: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"scheduler\.order is called .*queueingStrategy now, and strict is StrictFIFO"
+        UsageError, match=r"scheduler\.order was renamed to .*queueingStrategy, and strict to StrictFIFO"
     ):
         contract.load(file)
 

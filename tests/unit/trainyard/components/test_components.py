@@ -70,8 +70,8 @@ def test_a_purge_ends_workflows_before_the_jobs_that_they_would_submit_again() -
     ("text", "said"),
     [
         ("optional: true", "an entry says in `about` what the component is"),
-        ("about: x\nimage: [a]", "nothing knows the key image"),
-        ("about: x\nremoval: {end: [a/v1/b]}", r"nothing knows the key removal\.end"),
+        ("about: x\nimage: [a]", "unknown key image"),
+        ("about: x\nremoval: {end: [a/v1/b]}", r"unknown key removal\.end"),
         ("about: x\nmetrics: [{name: x, port: 1}]", "an endpoint of metrics lacks pods"),
         ("about: x\nmetrics: [{name: x, pods: {a: b}, port: 1, url: /}]", "has name, pods and port, and not url"),
     ],

@@ -75,14 +75,14 @@ def test_pools_queues_and_what_is_not_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "holds no contract"),
+        ("", "contains no contract"),
         ("a: [", ":1: the contract is not YAML"),
-        ("apiVersion: v1\nkind: Pod\n", "holds no contract"),
-        ("nodePools: 3\n", "not of the shape"),
+        ("apiVersion: v1\nkind: Pod\n", "contains no contract"),
+        ("nodePools: 3\n", "contract is malformed"),
         ("nodePools: []\n", "the contract lacks storage"),
         ("global: {contract: {nodePools: [{name: x}]}}\n", "the contract lacks kind"),
         ("kind: ConfigMap\nmetadata: {name: trainyard-contract}\ndata: {a: b}\n", "no contract.yaml that can be read"),
-        ("- 1\n- 2\n", "holds no contract"),
+        ("- 1\n- 2\n", "contains no contract"),
         ("!!python/object:os.system {}\n", "the contract is not YAML"),
     ],
 )

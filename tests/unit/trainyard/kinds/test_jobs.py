@@ -199,7 +199,7 @@ def test_commands_of_elastic_jobs(made: Any) -> None:
     for own in (["torchrun", "train.py"], ["python", "-m", "torch.distributed.run", "x.py"]):
         assert words(*own)[1] == "-c" and words(*own)[3:] == own
     assert words("sh", "run.sh") == ["sh", "run.sh"]
-    with pytest.raises(UsageError, match="-u stands between python and the script"):
+    with pytest.raises(UsageError, match="-u is between python and the script"):
         words("python3", "-u", "train.py")
 
 
@@ -259,19 +259,19 @@ def test_the_usual_priority_is_the_lowest_but_one(team_config: TeamConfig) -> No
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"gpus": 5}, "asks for 10 GPUs over all nodes, team vision may have 8"),
+        ({"gpus": 5}, "requests 10 GPUs over all nodes, but team vision may use 8"),
         ({"queue": "speech"}, "queue speech is not for team vision. use one of vision"),
         ({"priority": "training-high"}, "priority class training-high is not for team vision"),
         ({"pool": "tpu"}, "no node pool tpu. use one of gpu, cpu"),
-        ({"pool": "cpu"}, "nodes of the pool cpu have no GPU"),
-        ({"pool": "gpu", "gpus": 0}, "the pool gpu is for work with GPUs"),
+        ({"pool": "cpu"}, "nodes of the pool cpu have no GPUs"),
+        ({"pool": "gpu", "gpus": 0}, "the pool gpu is for jobs with GPUs"),
         ({"framework": "job", "nodes": 2}, "a plain Job is one pod"),
         ({"framework": "caffe"}, "unknown framework 'caffe'"),
-        ({"parameter_servers": 1}, "parameterServers are TensorFlow's"),
-        ({"framework": "volcano", "min_nodes": 1}, "only jobs of pytorch can be elastic, and framework is volcano"),
-        ({"min_nodes": 2}, "minNodes is 2, nodes is 2. use fewer for minNodes"),
-        ({"min_nodes": 5}, "minNodes is 5, nodes is 2"),
-        ({"framework": "tensorflow", "processes": 2}, "tensorflow has one process a node"),
+        ({"parameter_servers": 1}, "parameterServers are for tensorflow only"),
+        ({"framework": "volcano", "min_nodes": 1}, "only jobs of pytorch can be elastic, but framework is volcano"),
+        ({"min_nodes": 2}, "minNodes is 2, but nodes is 2. use fewer for minNodes"),
+        ({"min_nodes": 5}, "minNodes is 5, but nodes is 2"),
+        ({"framework": "tensorflow", "processes": 2}, "tensorflow runs one process per node"),
         ({"shared_memory": "4Gi"}, "sharedMemory 4Gi is more than memory 2Gi"),
         ({"memory": "lots"}, "memory is 'lots'"),
         ({"command": ()}, "the job has no command"),

@@ -21,7 +21,7 @@ def test_horovodrun_on_four_servers_is_an_mpijob_of_four_nodes_and_says_so() -> 
     assert found == {"command": SCRIPT, "framework": "mpi", "nodes": 4, "processes": 4}
     assert said == (
         "horovodrun is run as an MPIJob: 4 nodes with 4 ranks each, which the queue chooses in place of server1, "
-        "server2, server3, …; without GPUs, for one a rank add --gpus 4"
+        "server2, server3, …; without GPUs; for one per rank, add --gpus 4"
     )
     _, said = made(["horovodrun", "-np", "16", "-H", FOUR, *SCRIPT], gpus=4)
     assert said.endswith("in place of server1, server2, server3, …")
@@ -53,9 +53,9 @@ def test_sizes(words: str, given: dict[str, Any], nodes: int, processes: int) ->
 @pytest.mark.parametrize(
     ("words", "gpus", "says"),
     [
-        ("horovodrun -np 4 -H a:4", 1, "4 ranks share 1 GPU on each node, for one a rank say --gpus 4"),
-        ("horovodrun -np 4 -H a:2,b:2", 8, "8 GPUs on each node for 2 ranks, for one a rank say --gpus 2"),
-        ("horovodrun -np 2 -H a:1,b:1", 2, "2 GPUs on each node for 1 rank, for one a rank say --gpus 1"),
+        ("horovodrun -np 4 -H a:4", 1, "4 ranks share 1 GPU on each node; for one per rank, use --gpus 4"),
+        ("horovodrun -np 4 -H a:2,b:2", 8, "8 GPUs on each node for 2 ranks; for one per rank, use --gpus 2"),
+        ("horovodrun -np 2 -H a:1,b:1", 2, "2 GPUs on each node for 1 rank; for one per rank, use --gpus 1"),
     ],
 )
 def test_ranks_that_share_gpus_and_gpus_without_a_rank_are_said(words: str, gpus: int, says: str) -> None:
@@ -116,23 +116,23 @@ def test_mpirun_that_names_no_size_is_an_mpijob_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("words", "given", "says"),
     [
-        ("horovodrun -np 6 -H a:4,b:4 python x.py", {}, "the hosts would have 4, 2 ranks, and all nodes of a job have"),
+        ("horovodrun -np 6 -H a:4,b:4 python x.py", {}, "the hosts would have 4, 2 ranks, but all nodes of a job need"),
         ("horovodrun -np 9 -H a:4,b:4 python x.py", {}, "9 ranks are more than the 8 slots of the hosts"),
         (
             "horovodrun -np 16 -H a:4,b:4,c:4,d:4 python x.py",
             {"nodes": 2},
-            "horovodrun says nodes 4, the settings say 2",
+            "horovodrun says nodes 4, but the settings say 2",
         ),
-        ("horovodrun -np 4 -H a:2,b:2 python x.py", {"processes": 1}, "says processes 2, the settings say 1"),
+        ("horovodrun -np 4 -H a:2,b:2 python x.py", {"processes": 1}, "says processes 2, but the settings say 1"),
         ("horovodrun -np 3 python x.py", {"nodes": 2}, "3 ranks can't be shared equally by 2 nodes"),
         ("horovodrun -np four python x.py", {}, "-np is 'four'"),
         ("horovodrun -np 4 -H a:0 python x.py", {}, "invalid host: 'a:0'"),
         ("horovodrun --gloo -np 4 python x.py", {}, "horovodrun's option --gloo can't be kept"),
         ("horovodrun --min-np 2 -np 4 python x.py", {}, "horovodrun's option --min-np can't be kept"),
         ("horovodrun -np 4", {}, "no program is named"),
-        ("horovodrun -np 4 --hostfile none python x.py", {}, "the file of hosts none can't be read"),
+        ("horovodrun -np 4 --hostfile none python x.py", {}, "the hostfile none can't be read"),
         ("mpirun -H a:2,b:2 --new 1 python x.py", {}, "mpirun's option --new can't be kept"),
-        ("mpirun -np 4 python x.py", {"framework": "pytorch"}, "starts ranks by MPI, and framework is pytorch"),
+        ("mpirun -np 4 python x.py", {"framework": "pytorch"}, "starts ranks by MPI, but framework is pytorch"),
         ("horovodrun -np 5000 -H a:5000 python x.py", {}, "horovodrun: processes is 5000. use at most 256"),
     ],
 )

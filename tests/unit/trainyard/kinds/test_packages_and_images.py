@@ -135,7 +135,7 @@ def test_a_framework_without_an_image_for_gpus_is_refused_too(team_config: TeamC
     assert {"trainerTorch", "trainerTensorflow", "trainerTransformers"} == WITH_CUDA
     with pytest.raises(UsageError, match=f"the platform's image for {framework}, .* computes on CPUs") as refused:
         made(team_config, framework, gpus=1)
-    assert "name one with CUDA by image" in refused.value.hint
+    assert "set image to one with CUDA" in refused.value.hint
 
 
 @pytest.mark.parametrize("module", ["xgboost", "pandas", "deepspeed"])

@@ -43,4 +43,4 @@ def test_files_that_the_script_imports_are_read_and_no_others(tmp_path: Path) ->
     (one,) = saved.lost(tmp_path, ("torchrun", "train.py"), ["results"], [])
     assert (one.file, one.line) == ("helper.py", 2)
     assert saved.lost(tmp_path, ("sh", "-c", "cd x && python train.py"), ["results"], []) == []
-    assert one.advice("") == ("helper.py:2 saves m.h5, which goes with the pod", "name a folder with --results")
+    assert one.advice("") == ("helper.py:2 saves m.h5, which is lost with the pod", "set a folder with --results")

@@ -117,5 +117,5 @@ def test_what_breaks_a_connection_is_said_once(forward: Open, pod: str, port: in
 
 def test_a_port_that_is_taken_is_named(forward: Open) -> None:
     made, _ = forward()
-    with pytest.raises(KubeError, match=rf"port {made.port} of this machine can't be taken.*--port"):
+    with pytest.raises(KubeError, match=rf"port {made.port} on this machine can't be used.*--port"):
         forward(port=made.port)

@@ -78,15 +78,15 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
 ) -> None:
     """On a terminal its program says itself what is wrong; the loader has nothing to say then."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    said = ["-c", "echo nobody is logged in >&2; exit 1"]
+    said = ["-c", "echo you are not logged in >&2; exit 1"]
     plugin = {"exec": {**PLUGIN, "command": "sh", "args": said}}
     with (
         Path(os.devnull).open() as terminal,
-        pytest.raises(TrainyardError, match="its program ended with the error above"),
+        pytest.raises(TrainyardError, match="its credential plugin failed with the error above"),
     ):
         monkeypatch.setattr(sys, "stdin", terminal)  # the program gets it, and pytest's is no file
         Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
-    assert "nobody is logged in" in capfd.readouterr().err
+    assert "you are not logged in" in capfd.readouterr().err
 
 
 def test_a_kubeconfig_that_acts_as_somebody_as_for_kubectl(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class TestSession:
         store.write(URL, CLIENT, tokens.Tokens(signed(exp=1), "r"))
         with pytest.raises(TrainyardError) as raised:
             session.current(self.SETTINGS, interactive=False)
-        assert f"the issuer does not renew the log-in ({code}: gone). run `trainyard login" in str(raised.value)
+        assert f"the issuer did not renew the log-in ({code}: gone). run `trainyard login" in str(raised.value)
         assert bool(store.read(URL, CLIENT)) is stays
 
     def test_an_issuer_that_is_away_ends_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ class TestKubeconfig:
         (home / "config").write_text(yaml.safe_dump(said))
         found, namespace = kubeconfig.chosen([home / "config"], "")
         assert (found.server, found.ca, namespace) == ("https://c", self.CLUSTER.ca, "vision")
-        with pytest.raises(UsageError, match=r"no kubeconfig says where the cluster is \(context other\)"):
+        with pytest.raises(UsageError, match=r"no kubeconfig has the address of the cluster \(context other\)"):
             kubeconfig.chosen([home / "config"], "other")
 
     @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ class TestKubeconfig:
     @pytest.mark.parametrize(
         ("cluster", "says"),
         [
-            ({}, "no kubeconfig says where the cluster is"),
+            ({}, "no kubeconfig has the address of the cluster"),
             ({"server": "https://c", "certificate-authority-data": "a"}, "data of cluster c is not text"),
         ],
     )

@@ -23,7 +23,7 @@ class TestAsking:
     def test_a_missing_authority_is_named(self) -> None:
         with pytest.raises(TrainyardError) as raised:
             asking.IssuerClient("/none/ca.crt").get(URL)
-        assert str(raised.value).startswith("/none/ca.crt: the authority can't be read: No such file")
+        assert str(raised.value).startswith("/none/ca.crt: the CA certificate can't be read: No such file")
 
 
 class TestDiscovery:
@@ -39,7 +39,7 @@ class TestDiscovery:
             ({"issuer": "https://evil.example.org"}, "it calls itself https://evil.example.org. give --issuer exactly"),
             ({"token_endpoint": None}, "it names no token_endpoint"),
             ({"token_endpoint": "http://login.example.org/token"}, "the address is not https"),
-            ({"code_challenge_methods_supported": ["plain"]}, "it does not support PKCE with S256"),
+            ({"code_challenge_methods_supported": ["plain"]}, "the issuer does not support PKCE with S256"),
         ],
     )
     def test_what_a_log_in_lacks_is_named(self, changed: dict[str, Any], said: str) -> None:
@@ -56,10 +56,10 @@ class TestTokens:
     @pytest.mark.parametrize(
         ("claims", "said"),
         [
-            ({"iss": "https://elsewhere"}, "the token is of the issuer https://elsewhere, so it is refused"),
-            ({"aud": "other"}, "the token is for the audience other, so it is refused"),
+            ({"iss": "https://elsewhere"}, "refused a token of the issuer https://elsewhere"),
+            ({"aud": "other"}, "refused a token for the audience other"),
             ({"aud": ["a", "b"]}, "for the audience ['a', 'b']"),
-            ({"nonce": "another"}, "the token is of another log-in, so it is refused"),
+            ({"nonce": "another"}, "refused a token of another log-in"),
         ],
     )
     def test_one_that_is_not_is_refused(self, claims: dict[str, Any], said: str) -> None:

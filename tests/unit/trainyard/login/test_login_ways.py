@@ -89,13 +89,13 @@ class TestBrowser:
         assert "&lt;b&gt;no&lt;/b&gt;" in asker.__dict__["shown"][0][1]
 
     def test_an_answer_for_another_log_in_is_refused(self) -> None:
-        with pytest.raises(TrainyardError, match="of another log-in, so it is refused"):
+        with pytest.raises(TrainyardError, match="refused a token of another log-in"):
             self.logged_in(Fixed({"id_token": signed(nonce="other")}), {"state": "STATE", "code": "c"})
 
     def test_nobody_comes(self) -> None:
         with pytest.raises(TrainyardError) as raised:
             browser.log_in(Fixed(), self.AT, CLIENT, show=lambda _: True, patience_s=0.2)
-        assert "no log-in came within 0 s. try again, or with --device" in str(raised.value)
+        assert "no log-in within 0 s. try again, or with --device" in str(raised.value)
 
     def test_a_port_that_is_taken_is_named(self) -> None:
         with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as taken:
@@ -124,8 +124,8 @@ class TestDevice:
     @pytest.mark.parametrize(
         ("answers", "said"),
         [
-            ((asking.RefusedError("invalid_client"),), "it gives no device code: invalid_client"),
-            (({"device_code": "d"},), "its device code lacks 'user_code'"),
+            ((asking.RefusedError("invalid_client"),), "no device code received: invalid_client"),
+            (({"device_code": "d"},), "the device code lacks 'user_code'"),
             ((BEGUN, asking.RefusedError("access_denied", "no")), "the log-in was refused: access_denied: no"),
             ((BEGUN | {"expires_in": -1},), "nobody logged in before the code expired"),
         ],
@@ -136,5 +136,5 @@ class TestDevice:
         assert said in str(raised.value)
 
     def test_an_issuer_without_it_says_so(self) -> None:
-        with pytest.raises(TrainyardError, match="it does not offer device codes"):
+        with pytest.raises(TrainyardError, match="the issuer does not offer device codes"):
             device.log_in(Fixed(), TestBrowser.AT, CLIENT)

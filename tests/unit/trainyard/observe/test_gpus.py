@@ -68,7 +68,7 @@ def test_what_a_queue_holds_and_may_use(spec: dict[str, Any], may_use: str) -> N
 def test_what_is_not_known_is_not_shown_as_free(queue: Any, why: str) -> None:
     assert line(queue)[1:3] == ["?", "?"]
     [said] = gpus.warnings(seen(queue), "vision")
-    assert said.startswith("what queue vision holds and may use is not known: ") and said.endswith(why)
+    assert said.startswith("what queue vision holds and may use is unknown: ") and said.endswith(why)
     [one] = seen(queue)["queues"]
     assert one["held"] is None and one["deserved"] is None and one["unknown"]
 

@@ -120,7 +120,7 @@ def test_a_key_without_bucket_lies_below_the_team(given: str, key: str) -> None:
     template = {"name": "main", "outputs": {"artifacts": [{"name": "out", "path": "/x", "s3": {"key": given}}]}}
     [found] = made([template], said=said)["templates"]
     assert found["outputs"]["artifacts"][0]["s3"] == {"key": key}
-    changed = f"artifact out: the key {given} is {key}, for the team's objects lie below vision/"
+    changed = f"artifact out: the key {given} is {key}, since the team's objects are below vision/"
     assert said == ([changed] if given != key else [])
 
 
@@ -233,8 +233,8 @@ def test_a_workflow_of_another_namespace_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         adapt.workflow(document, SETTINGS, {})
     assert str(caught.value) == (
-        "the workflow is for the namespace argo, and is submitted to vision."
-        " leave out its metadata.namespace, or name your team with -n."
+        "the workflow's namespace is argo, but you submit it to vision."
+        " remove metadata.namespace, or choose the team with -n."
     )
 
 
@@ -257,7 +257,7 @@ def test_what_is_kept_for_later_gives_one_run(tmp_path: Path, kind: str, spec: s
     assert raw.workflow["kind"] == "Workflow"
     assert raw.workflow["metadata"] == {"generateName": "nightly-"}
     assert raw.workflow["spec"]["entrypoint"] == "main"
-    assert raw.note == f"one run is made of the {kind} nightly; nothing is kept for later"
+    assert raw.note == f"the {kind} nightly starts one run and is not stored"
     assert raw.line(("spec", "templates", 0, "container", "image")) == line
 
 

@@ -61,9 +61,7 @@ def test_a_hera_workflow(tmp_path: Path) -> None:
 
 def test_one_of_two_hera_workflows(tmp_path: Path) -> None:
     file = _file(tmp_path, "two.py", HERA + HERA.replace("as w", "as other").replace("hello-", "bye-"))
-    with pytest.raises(
-        UsageError, match=r"the file has 2 hera workflows; it has: other, w. give the name of one with --name"
-    ):
+    with pytest.raises(UsageError, match=r"the file has 2 hera workflows; it has: other, w. choose one with --name"):
         source.workflow(file)
     assert source.workflow(file, "other")["metadata"]["generateName"] == "bye-"
 

@@ -174,8 +174,8 @@ def test_which_measured_containers_are_a_place_s() -> None:
     ("text", "what"),
     [
         ("a: [", "invalid YAML: "),
-        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "no job in it says what it asks for"),
-        ("", "no job in it says what it asks for"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "no job in the file requests resources"),
+        ("", "no job in the file requests resources"),
         ("- 1\n", "not an object"),
         ("nodes: many\n", "nodes"),
     ],
@@ -189,5 +189,5 @@ def test_a_file_that_can_t_be_written_into_says_so() -> None:
     text = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      containers:\n      - {name: a, resources: &r {limits: {memory: 8Gi}}}\n      - {name: b, resources: {<<: *r}}\n"  # noqa: E501
     file = read("f.yaml", text)
     file.places[0].apply(NEW)
-    with pytest.raises(TrainyardError, match=r"alias|written once"):
+    with pytest.raises(TrainyardError, match=r"alias|used in several places"):
         file.edited()

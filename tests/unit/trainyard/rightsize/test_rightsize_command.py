@@ -187,7 +187,7 @@ def test_the_platform_s_own_pods_become_values(call: Call, maps: Maps) -> None:
         "minio": {"resources": {"requests": {"cpu": "20m", "memory": "1216Mi"}, "limits": {"memory": "4Gi"}}},
     }
     assert "# minio.resources (trainyard-minio): cpu 0.01 in 95 % of the last run; memory 1.0Gi in the most of" in out
-    assert "# trainyard-new new has no value of its own" in out
+    assert "# trainyard-new new has no own value" in out
 
 
 def test_every_place_of_the_platform_s_values_is_there() -> None:
@@ -237,7 +237,7 @@ def test_a_text_of_a_member_s_own_is_no_evidence(call: Call, maps: Maps) -> None
         maps.data[MAP] = {"usage.json": good.replace(found, forged)}
         assert "the platform did not write its content" in call("rightsize").error(), forged
     maps.data[MAP] = {"usage.json": '{"schema": "trainyard.io/usage/v9"}'}
-    assert "it is of trainyard.io/usage/v9, and this program reads trainyard.io/usage/v1" in call("rightsize").error()
+    assert "unsupported schema trainyard.io/usage/v9, expected trainyard.io/usage/v1" in call("rightsize").error()
 
 
 def test_figures_of_a_stopped_pod_are_said_to_be_old(call: Call, maps: Maps) -> None:

@@ -45,7 +45,7 @@ def test_it_is_listed_once_with_the_address_that_kserve_chose() -> None:
 def test_one_that_has_just_been_made_is_not_ready_and_has_no_address() -> None:
     kube: Any = Objects(inferenceservices=[{key: value for key, value in SERVED.items() if key != "status"}])
     (row,) = overview.rows(kube)
-    assert (row.ready, row.replicas, row.address) == (0, 2, "KServe has not said yet")
+    assert (row.ready, row.replicas, row.address) == (0, 2, "not reported by KServe yet")
 
 
 @pytest.mark.parametrize("status", [403, 404])

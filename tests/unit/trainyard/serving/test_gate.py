@@ -41,7 +41,7 @@ def test_the_first_version_has_only_the_minimum_before_it() -> None:
     first = card("1", accuracy=0.5)
     assert gate.judge(first, None).passed and "nothing is in service" in gate.judge(first, None).text
     held = gate.judge(first, None, minimum=0.9)
-    assert not held.passed and "digits@1 has accuracy 0.5, 0.9 is asked for: it stays out" in str(gate.held(held))
+    assert not held.passed and "digits@1 has accuracy 0.5, 0.9 is required: it stays out" in str(gate.held(held))
 
 
 def test_a_number_that_was_not_measured_is_said() -> None:

@@ -57,7 +57,7 @@ def test_what_the_folder_says_itself_counts_and_options_go_before(tmp_path: Path
         ({"name": "Digits"}, "invalid model name: 'Digits'"),
         ({"framework": "caffe"}, r"framework: is 'caffe'. write one of pytorch, tensorflow, sklearn, onnx"),
         ({"inputs": [{"name": "image", "datatype": "FLOAT", "shape": [1]}]}, "inputs.0..datatype: is 'FLOAT'"),
-        ({"inputs": []}, "inputs: are missing"),
+        ({"inputs": []}, "inputs: missing or not a list"),
         ({"file": "other.pt"}, "no other.pt in it"),
         ({"file": "../secret"}, "no ../secret in it"),
         ({"file": "."}, "the model can't be the folder itself"),
@@ -84,7 +84,7 @@ def test_several_files_need_a_name_and_links_stay_inside(tmp_path: Path) -> None
     (tmp_path / "secret").write_text("key")
     (folder / "second.pt").unlink()
     (folder / "second.pt").symlink_to(tmp_path / "secret")
-    with pytest.raises(UsageError, match="is a link out of the folder"):
+    with pytest.raises(UsageError, match="links outside its folder"):
         shelf.complete(folder, {**GIVEN, "file": "model.pt"})
     with pytest.raises(UsageError, match="no such folder"):
         shelf.complete(tmp_path / "none", GIVEN)
@@ -114,7 +114,7 @@ def test_what_a_version_that_is_there_does_not_note_is_told(tmp_path: Path) -> N
     assert said == ["sent metrics.json", "sent model.pt"] and again.metrics == {"accuracy": 0.9}
     given = {**GIVEN, "metrics": {"accuracy": 0.8}, "run": "second"}
     assert found.register(folder, shelf.complete(folder, given), said.append).metrics == {"accuracy": 0.9}
-    assert said[2:] == [f"{made.title} was registered before and keeps its card: metrics, run of now are not noted"]
+    assert said[2:] == [f"{made.title} is already registered and keeps its card: the new metrics, run are ignored"]
 
 
 def test_a_version_never_changes(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_version_never_changes(tmp_path: Path) -> None:
         if not refused:
             found.register(folder, card)
             continue
-        with pytest.raises(TrainyardError, match="digits v1 is registered with another content"):
+        with pytest.raises(TrainyardError, match="digits v1 is already registered with different content"):
             found.register(folder, card)
 
 

@@ -79,7 +79,7 @@ def test_of_a_job_that_is_gone_the_metrics_stay() -> None:
     found = facts.gone(kube, "d", left)
     assert (found.state, found.metrics, found.parameters) == ("gone", {"loss": 0.5}, {})
     assert facts.gone(kube, "d2", left).metrics == {}
-    with pytest.raises(KubeError, match="no run or job e in vision, and the store has no results"):
+    with pytest.raises(KubeError, match="no run or job e in vision, and no such results in the store"):
         facts.gone(kube, "e", left)
 
 

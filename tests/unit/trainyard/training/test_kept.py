@@ -47,7 +47,7 @@ def test_a_site_s_collector_need_not_compress_nor_say_offsets() -> None:
 
 @pytest.mark.parametrize("content", [b"\x1f\x8bbroken", b"<html>", b"[]", b'{"resourceLogs":[{"scopeLogs":3}]}'])
 def test_an_object_of_something_else_is_named(content: bytes) -> None:
-    said = "s3://logs/x: the object is not a log: .*charts/logs/README.md says"
+    said = "s3://logs/x: the object is not a log: .*see charts/logs/README.md for"
     with pytest.raises(TrainyardError, match=said):
         list(objects.lines(content, "logs/x"))
 
@@ -97,16 +97,16 @@ def read(run: str, step: str = "", **more: Any) -> list[tuple[str, str, list[str
 def test_the_rank_that_speaks_of_the_last_pod_of_its_name() -> None:
     said: list[str] = []
     assert read("digits", say=said.append) == [("master-0", "pytorch", ["loss 1", "loss 2"])]
-    assert said == ["this is the log of master-0; there are also worker-0"]
+    assert said == ["this is the log of master-0; others: worker-0"]
     assert read("digits", attempt=1) == [("master-0", "pytorch", ["first time"])]
     assert read("digits", "worker-0") == [("worker-0", "pytorch", ["beside"])]
     assert read("digits-worker-0") == [("digits-worker-0", "pytorch", ["beside"])]
 
 
 def test_what_is_not_there_is_said_with_what_is() -> None:
-    with pytest.raises(kept.NoLogError, match="nothing of other is kept in s3://logs/vision/"):
+    with pytest.raises(kept.NoLogError, match="no logs of other are kept in s3://logs/vision/"):
         read("other")
-    with pytest.raises(UsageError, match="run digits kept no log of worker-7; there are: master-0, worker-0"):
+    with pytest.raises(UsageError, match="run digits has no kept log of worker-7; available: master-0, worker-0"):
         read("digits", "worker-7")
     with pytest.raises(TrainyardError, match="digits-master-0 has 2 tries, not 3"):
         read("digits", attempt=3)

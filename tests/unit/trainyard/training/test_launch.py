@@ -17,7 +17,7 @@ def test_no_command_and_no_framework_for_several_nodes_are_said(
     with pytest.raises(UsageError, match="no command to run"):
         launch.prepare(folder, {}, team_config, tmp_path / "x")
     (folder / "train.py").write_text("import numpy")
-    with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):
+    with pytest.raises(UsageError, match="it is unknown how 2 nodes find each other"):
         launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, team_config, tmp_path / "x")
 
 
@@ -59,7 +59,7 @@ def test_of_another_image_nothing_is_known_and_only_python_says_the_device(
 def test_a_script_that_saves_beside_itself_is_warned_of(folder: Path, team_config: TeamConfig, tmp_path: Path) -> None:
     (folder / "train.py").write_text("import keras\nmodel = keras.Sequential()\nmodel.save('my_model.h5')\n")
     made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
-    due = "train.py:3 saves my_model.h5, which goes with the pod; save it below results/, which TRAINYARD_RESULTS names"
+    due = "train.py:3 saves my_model.h5, which is lost with the pod; save it below results/, given by TRAINYARD_RESULTS"
     assert made.advice[1:] == (launch.Advice("warning", due),)
 
 

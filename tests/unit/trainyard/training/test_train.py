@@ -66,19 +66,19 @@ def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_
     assert err == f"{said}server1, server2\n"
     code, out, err = dry("--gpus", "2", "--nodes", "2", "--min-nodes", "1")
     assert (code, yaml.safe_load(out)["spec"]["elasticPolicy"]["minReplicas"]) == (0, 1)
-    assert "name the folder of snapshots with --checkpoints" in err
+    assert "set the folder of checkpoints with --checkpoints" in err
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--gpus", "3", "--nodes", "2"], "asks for 6 GPUs over all nodes, team speech may have 4"),
+        (["--gpus", "3", "--nodes", "2"], "requests 6 GPUs over all nodes, but team speech may use 4"),
         (["--build"], "can't build an image in a team's namespace"),
         (["--mount", "a"], "--mount: expected CLAIM:PATH or CLAIM:PATH:ro, got 'a'"),
         (["--env", "X"], "--env: expected NAME=VALUE, got 'X'"),
         (["--deadline", "soon"], 'flags: invalid deadline: "soon". use a duration such as 90m, 12h or 2d'),
         (["--image", "!"], 'flags: invalid image: "!"'),
-        (["--resume", "a"], "nothing says where checkpoints are"),
+        (["--resume", "a"], "no folder of checkpoints is set"),
         (["--framework", "job", "--nodes", "2"], "a plain Job is one pod"),
         (["-n", "none"], "has no team none; its teams: speech"),
         (["--file", "none.yaml"], "the settings can't be read"),

@@ -162,7 +162,7 @@ def test_programs_stay_programs(folder: Path, tmp_path: Path) -> None:
 
 def test_too_much_and_nothing_are_refused(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="the folder holds no code"):
+    with pytest.raises(UsageError, match="the folder contains no code"):
         packed(tmp_path / "empty", tmp_path)
     monkeypatch.setattr(pack, "MOST", 1 << 20)
     (folder / "weights.pt").write_bytes(b"x" * (3 << 20))

@@ -27,8 +27,8 @@ def test_the_usual_file_is_taken_and_said(folder: Path, team_config: TeamConfig)
     assert made.spec.packages.startswith("speech/packages/") and made.spec.packages.endswith(".tar.gz")
     assert tuple(one.text for one in made.advice if one.level == launch.NOTE) == (
         "requirements.txt: 1 requirement, from what the image has and the platform's wheels, installed once",
-        "requirements.txt:2: --extra-index-url https://example.org/cu126 is left out, "
-        "the site says where packages come from",
+        "requirements.txt:2: --extra-index-url https://example.org/cu126 is ignored, "
+        "since the site sets the package index",
     )
 
 
@@ -96,7 +96,7 @@ def test_a_line_that_no_pod_can_install_is_refused_before_anything_is_sent(
     folder: Path, team_config: TeamConfig
 ) -> None:
     (folder / "requirements.txt").write_text("six\ngit+https://example.org/own.git\n")
-    with pytest.raises(UsageError, match=r"^requirements\.txt:2: git\+https.* is not a package of an index"):
+    with pytest.raises(UsageError, match=r"^requirements\.txt:2: git\+https.* is not a package from an index"):
         prepared(folder, team_config)
 
 

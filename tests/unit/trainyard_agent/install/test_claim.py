@@ -47,5 +47,5 @@ def test_one_that_is_there_stays(api: FakeApi, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("api", [403], indirect=True)
 def test_refusal_is_reported(api: FakeApi) -> None:
-    with pytest.raises(PlatformError, match="claim trainyard-backup was not made: the server's reason"):
+    with pytest.raises(PlatformError, match="claim trainyard-backup was not created: the server's reason"):
         claim.run("trainyard-backup", "5Gi", "")

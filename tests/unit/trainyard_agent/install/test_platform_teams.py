@@ -189,7 +189,7 @@ def test_removed_team_loses_its_namespace_and_keeps_its_data(
     assert "deletionTimestamp" not in cluster.namespaces["vision"]["metadata"]
     said = [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()]
     assert said == [
-        "team old is gone from the values: its jobs are stopped and its namespace is deleted",
+        "team old was removed from the values: stopping its jobs and deleting its namespace",
         "kept: files of claim old/workspace at /shared/old/workspace on 10.96.0.49, volume pv-workspace",
         "kept: files of claim old/runs, archived beside their place",
         "lost: files of claim old/scratch, whose class local keeps nothing",

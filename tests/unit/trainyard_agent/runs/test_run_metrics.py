@@ -51,7 +51,7 @@ def test_a_parameter_that_is_refused_for_ever_keeps_no_number_back(
     assert metrics_of(tracking) == [("loss", 0.5, 0)]
     params = [body["params"] for _, body, _ in tracking.asked if "params" in body]
     assert [[one["key"] for one in some] for some in params] == [["lr", "seed"], ["lr"], ["seed"]]
-    assert capsys.readouterr().out.count("a parameter is left out: ") == 1
+    assert capsys.readouterr().out.count("skipped a parameter: ") == 1
     assert sum(call == "runs/create" for call, _, _ in tracking.asked) == 1
 
 

@@ -196,7 +196,7 @@ def test_plain_connections_end_with_the_last_pod_that_needs_them(capsys: pytest.
     api.transition = {"since": str(int(NOW.timestamp())), "until": str(int((NOW + KEEP).timestamp()))}
     api.pods = [pod("train-0", EARLY)]
     assert not close(api, LATE) and api.transition["until"] != "0"
-    assert "also answers without TLS, for vision/train-0" in capsys.readouterr().out
+    assert "also answers without TLS, because of vision/train-0" in capsys.readouterr().out
     api.pods = [pod("train-1", NOW + timedelta(minutes=30))]
     assert not close(api, NOW + timedelta(minutes=59))
     assert close(api, LATE) and api.transition["until"] == "0"

@@ -149,7 +149,7 @@ def test_a_purge_can_be_taken_up_again(installed: Any) -> None:
 def test_what_holds_an_object_is_reported(installed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     held = thing("Namespace", "vision", status={"conditions": [{"status": "True", "message": "pods are left"}]})
     monkeypatch.setattr(installed.kubectl, "find", lambda kind, *_: held if kind == "namespace" else None)
-    with pytest.raises(TrainyardError, match="namespace vision is not gone after 180 s: pods are left"):
+    with pytest.raises(TrainyardError, match="namespace vision still exists after 180 s: pods are left"):
         removal.purge(installed, lambda line: None)
 
 

@@ -104,9 +104,9 @@ def test_a_compiled_pipeline_is_typed_and_knows_its_lines() -> None:
         ("n: {runtimeValue: {constant: 3.0}}", "n: {}", 13, "the argument n of the task first has no value"),
         ("      container:", "      contained:", 46, "ExecutorSpec has no field contained"),
         ("cachingOptions: {enableCache: true}", "cachingOptions: {enableCache: true}\n        cachingOptions: {}", 11,
-         "the key cachingOptions is written twice, first on line 10"),
+         "duplicate key cachingOptions, first on line 10"),
         ("dependentTasks: [first]", "dependentTasks: [first", 19, "invalid YAML: "),
-        ("components:", "root: {}\ncomponents:", 32, "the key root is written twice"),
+        ("components:", "root: {}\ncomponents:", 32, "duplicate key root"),
     ],
 )  # fmt: skip
 def test_an_error_is_named_with_its_line(old: str, new: str, where: int, what: str) -> None:
@@ -121,7 +121,7 @@ def test_an_error_is_named_with_its_line(old: str, new: str, where: int, what: s
     ("text", "what"),
     [
         ("", "no pipeline in this file"),
-        ("[1, 2]", "a compiled pipeline is a mapping"),
+        ("[1, 2]", "a compiled pipeline must be a mapping"),
         ("a: 1", "not a compiled pipeline"),
         ("apiVersion: v1\nkind: Pod", "this is a Pod, not a compiled pipeline"),
         ("name: x\nimplementation: {}", "a component in the format of kfp 1"),
@@ -176,7 +176,7 @@ def test_python_is_compiled(tmp_path: Path) -> None:
 
 def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, SOURCE + SOURCE.split("\n\n")[-1].replace("one", "two"))
-    with pytest.raises(UsageError, match=r"several pipelines: one, two. name one with --name"):
+    with pytest.raises(UsageError, match=r"several pipelines: one, two. choose one with --name"):
         compile.pipeline(path)
     assert compile.pipeline(path, "two").name == "two-name" == compile.pipeline(path, "two-name").name
     with pytest.raises(UsageError, match=r"no pipeline three in this file. it has: one, two"):
@@ -193,7 +193,7 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
         ("import sys\nsys.exit(3)", 2, "SystemExit: 3"),
         ("raise RuntimeError('two\\nlines')", 1, "RuntimeError: two lines"),
         ("x = 1", 0, "no pipeline in this file"),
-        ("import os\nos._exit(7)", 0, "it ended with code 7"),
+        ("import os\nos._exit(7)", 0, "exit code 7"),
     ],
 )
 def test_the_authors_error_is_reported_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
@@ -231,8 +231,8 @@ def test_names_and_texts() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["epochs"], "--param 'epochs' is not NAME=VALUE. write for example --param epochs=3"),
-        (["=3"], "--param '=3' is not NAME=VALUE"),
+        (["epochs"], "--param: expected NAME=VALUE, got 'epochs'. for example: --param epochs=3"),
+        (["=3"], "--param: expected NAME=VALUE, got '=3'"),
         (["epochs=3", "epochs=4"], "--param epochs is given twice"),
     ],
 )

@@ -36,9 +36,9 @@ def fitting():
         ("numpy", ""),
         ("torch>=2", ""),
         ("nowhere; sys_platform == 'win32'", ""),
-        ("pandas==2.2.0", "no run gets the package pandas==2.2.0: there is pandas 2.2.3"),
-        ("yapf", "no run gets the package yapf: there is no wheel of it"),
-        ("scipy", "no run gets the package scipy: there is no wheel of it for Python 3.13"),
+        ("pandas==2.2.0", "no run gets the package pandas==2.2.0: available: pandas 2.2.3"),
+        ("yapf", "no run gets the package yapf: no wheel found"),
+        ("scipy", "no run gets the package scipy: no wheel found for Python 3.13"),
     ],
 )
 def test_a_package_that_is_nowhere_is_named(wanted: str, why: str) -> None:
@@ -63,7 +63,7 @@ def codes(tmp_path: Path, package: str, **site: Any) -> list[str]:
 def test_an_index_that_is_not_asked_is_named(tmp_path: Path) -> None:
     indexed = 'yapf"], pip_index_urls=["https://ada:secret@wheels.example.org/simple'
     found = [one.reason for one in findings(tmp_path, indexed, wheels=FILES)]
-    why = "there is no wheel of it; https://wheels.example.org/simple, which it names, is not asked"
+    why = "no wheel found; https://wheels.example.org/simple, which it names, is not asked"
     assert found == [f"no run gets the package yapf: {why}"]
 
 
@@ -79,4 +79,4 @@ def test_what_is_missing_is_refused_where_that_is_known(tmp_path: Path) -> None:
 def test_wheels_are_those_of_the_image_s_python(tmp_path: Path) -> None:
     assert findings(tmp_path, "scipy", "python:3.11", wheels=FILES) == []
     [found] = findings(tmp_path, "pandas", "python:3.11", wheels=FILES)
-    assert "there is no wheel of it for Python 3.11" in found.reason and "put FILE --python 3.11`" in found.hint
+    assert "no wheel found for Python 3.11" in found.reason and "put FILE --python 3.11`" in found.hint

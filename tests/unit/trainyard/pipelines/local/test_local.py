@@ -165,7 +165,7 @@ def mine() -> str:
     found = dsl.importer(artifact_uri="s3://raw-data/words.txt", artifact_class=dsl.Dataset, metadata={"kind": "!"})
     return show(given=found.output).output
 """
-    with pytest.raises(UsageError, match=r"s3://raw-data/words.txt is not on this machine. put it at "):
+    with pytest.raises(UsageError, match=r"s3://raw-data/words.txt is not on this machine. copy it to "):
         run(tmp_path, text)
     file = tmp_path / "out" / "buckets" / "raw-data" / "words.txt"
     file.parent.mkdir()
@@ -212,7 +212,7 @@ def mine():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["number"], "--param 'number' is not NAME=VALUE"),
+        (["number"], "--param: expected NAME=VALUE, got 'number'"),
         (["number=1", "number=2"], "--param number is given twice"),
         (["wrong=1"], "has no input wrong; its inputs: facts, flag, names, number, rate"),
         (["number=x"], "--param number: expected a whole number, got 'x'"),

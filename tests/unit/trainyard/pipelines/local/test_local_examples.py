@@ -70,7 +70,7 @@ def test_from_data_to_a_version_that_the_server_takes(tmp_path: Path) -> None:
     file = str(ROOT / "pipelines" / "serve.py")
     done = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=2", "-p", "minimum=0.9")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing is in service to compare it with" not in done.stdout and "0.9 is asked for: it may" in done.stdout
+    assert "nothing is in service to compare it with" not in done.stdout and "0.9 is required: it may" in done.stdout
     (card,) = (tmp_path / "out" / "local" / "buckets" / "runs" / "local" / "models" / "digits").glob("*/model.json")
     read = contract.read(card.parent)
     contract.check(card.parent, read)
@@ -78,7 +78,7 @@ def test_from_data_to_a_version_that_the_server_takes(tmp_path: Path) -> None:
     assert f"ignored locally: digits@{read.version} is not served" in done.stdout
     again = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=2", "-p", "minimum=1.5")
     assert again.returncode == 0, again.stdout + again.stderr
-    assert "1.5 is asked for: it stays out" in again.stdout and "is not served" not in again.stdout
+    assert "1.5 is required: it stays out" in again.stdout and "is not served" not in again.stdout
 
 
 def test_sweep_by_halving_keeps_the_best(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_sweep_by_halving_keeps_the_best(tmp_path: Path) -> None:
     (last,) = run_folder.glob("*judge-3")
     assert (last / "plot").read_text().count("<circle") == 4 + 2 + 1
     done = command(tmp_path, "--local", file, "-p", "method=luck", "-p", "samples=1200")
-    assert done.returncode == 1 and "there is no method 'luck'; take random, grid or halving" in done.stderr
+    assert done.returncode == 1 and "unknown method 'luck'; use random, grid or halving" in done.stderr
 
 
 def _example_modules() -> list[str]:

@@ -82,7 +82,7 @@ def test_steps_of_a_loop_stay_apart() -> None:
     ("document", "words"),
     [
         ({}, "version"),
-        (step("x", version=2), "version 2"),
+        (step("x", version=2), "version of a lineage file: 2"),
         (step("x", inputs=[{}]), "missing"),
         (step("x", started="yesterday"), "yesterday"),
     ],

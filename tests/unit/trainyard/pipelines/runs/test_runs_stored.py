@@ -45,7 +45,7 @@ def test_the_end_of_a_name_is_enough(wanted: str, key: str) -> None:
     [
         ("train/weights", r"several artifacts are called train/weights: halving/for-loop-3\.0/train/weights, halving/"),
         ("plot", "several artifacts are called plot: judge/plot, halving/judge-2/plot"),
-        ("nothing", r"no artifact nothing; there are: .*`trainyard runs artifacts sweep-1` lists them"),
+        ("nothing", r"no artifact nothing; available: .*list them with `trainyard runs artifacts sweep-1`"),
         ("2/plot", "no artifact 2/plot"),
         ("lineage", "no artifact lineage"),
     ],

@@ -46,7 +46,7 @@ def test_a_command_that_starts_ranks_is_the_job_that_it_describes() -> None:
 
 
 def test_a_command_that_starts_ranks_otherwise_than_the_step_is_refused() -> None:
-    with pytest.raises(UsageError, match="horovodrun says nodes 4, the settings say 3"):
+    with pytest.raises(UsageError, match="horovodrun says nodes 4, but the settings say 3"):
         mpi("horovodrun", "-np", "4", "-H", "a:1,b:1,c:1,d:1", "python", "t.py", nodes=3).spec()
     with pytest.raises(UsageError, match="the hosts would have 2, 1 ranks"):
         mpi("horovodrun", "-np", "3", "-H", "a:2,b:2", "python", "t.py").spec()
@@ -103,9 +103,9 @@ def test_spec_carries_all_that_a_component_takes() -> None:
     [
         ({"command": ["a", "{data}"]}, "the step has no `data`"),
         ({"arguments": "'open"}, "can't be split into words"),
-        ({"mounts": ["workspace"]}, "a mount is 'workspace'"),
+        ({"mounts": ["workspace"]}, "invalid mount: 'workspace'"),
         ({"deadline": "soon"}, "invalid duration"),
-        ({"nodes": 0}, "a job needs a node"),
+        ({"nodes": 0}, "nodes must be at least 1"),
     ],
 )
 def test_what_contradicts_itself_is_reported(given: dict[str, Any], words: str) -> None:
@@ -157,7 +157,7 @@ def test_hiccups_of_the_api_server_are_waited_out() -> None:
 
 
 def test_api_server_that_stays_away_ends_the_step() -> None:
-    with pytest.raises(TrainyardError, match=r"was unavailable for 600 s.*the job is adopted"):
+    with pytest.raises(TrainyardError, match=r"was unavailable for 600 s.*adopts the job"):
         jobs_of(Server(ApiError(0, "connection refused"))).find(MANIFEST)
 
 

@@ -58,12 +58,12 @@ def test_values_of_the_step_are_put_in_with_their_types() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"manifest": {"kind": "Job"}}, "manifest is not a Kubernetes object. give one object, with apiVersion"),
+        ({"manifest": {"kind": "Job"}}, "manifest is not a Kubernetes object. pass one object, with apiVersion"),
         ({"manifest": [RAY]}, "manifest is not a Kubernetes object"),
         ({"manifest": {"apiVersion": "v1", "kind": "List", "items": []}}, "manifest is a List"),
         (
             {"manifest": {**RAY, "metadata": {"namespace": "speech"}}},
-            "manifest names the namespace speech, and the run is in vision. leave out its metadata.namespace",
+            "manifest names the namespace speech, but the run is in vision. remove metadata.namespace",
         ),
         ({"success_condition": "status.phase =="}, "success_condition: 'status.phase ==' can't be read"),
         ({"failure_condition": "status.n > x"}, "failure_condition: invalid number: 'x'"),
@@ -177,7 +177,7 @@ def test_it_does_not_hold(condition: str) -> None:
         ("status.phase ==", "until: 'status.phase ==' can't be read. write path == value"),
         ("status.phase == Running && status.ready", "can't be read"),
         ("status.phase = Done, == x", "until: '== x' can't be read"),
-        ("status.ready > many", "until: invalid number: 'many'. compare status.ready with one, or by ==."),
+        ("status.ready > many", "until: invalid number: 'many'. compare status.ready with a number, or use ==."),
         ("status.phase in Succeeded", "can't be read"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_failed_run_fails_with_its_step_s_words(submit: Callable[..., Any], kf
 @pytest.mark.parametrize(
     ("words", "refuse", "error"),
     [
-        ((), (401, "who are you"), "KFP refused: who are you. give a valid --token."),
+        ((), (401, "who are you"), "KFP refused: who are you. pass a valid --token."),
         (
             ("--queue", "vision"),
             None,

@@ -37,4 +37,4 @@ def test_it_is_translated_once_with_the_arguments_that_were_given(calls: list[di
 def test_what_is_wrong_with_an_argument_is_reported_as_such(calls: list[dict[str, Any]]) -> None:
     with pytest.raises(UsageError, match="mnist") as error:
         prepare.workflow(prepare.Wanted(MNIST, given=["rate=0.5"]), SITE, "vision", print)
-    assert "rate" in str(error.value) and "lint has found" not in str(error.value)
+    assert "rate" in str(error.value) and "lint found" not in str(error.value)

@@ -64,7 +64,7 @@ def test_a_workflow_too_large_is_refused_with_size_and_hint(tmp_path: Path) -> N
 
     with pytest.raises(UsageError) as error:
         of(large, tmp_path)
-    assert "etcd takes 1,048,576; largest parts: template root 1,5" in str(error.value)
+    assert "but etcd accepts at most 1,048,576; largest parts: template root 1,5" in str(error.value)
     with pytest.raises(UsageError, match=r"word has 1,100,000 bytes.*pass large values as artifacts"):
 
         @dsl.pipeline(name="large")

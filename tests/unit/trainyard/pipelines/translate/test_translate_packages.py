@@ -57,6 +57,6 @@ def test_what_is_no_requirement_is_refused(tmp_path: Path, package: str) -> None
 
 @pytest.mark.parametrize("package", ["git+https://x.org/a.git", "./a-1.0-py3-none-any.whl", "https://x.org/a.whl"])
 def test_a_package_of_no_index_is_refused_by_name(tmp_path: Path, package: str) -> None:
-    with pytest.raises(translate.Unsupported, match=r"greet uses .*, which is not a package of an index") as caught:
+    with pytest.raises(translate.Unsupported, match=r"greet uses .*, which is not a package from an index") as caught:
         made(tmp_path, packages_to_install=[package])
     assert package in str(caught.value)

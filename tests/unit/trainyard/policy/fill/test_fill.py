@@ -178,7 +178,7 @@ def test_of_other_kinds_nothing_is_known(site: Contract) -> None:
 
 def test_an_object_of_another_shape_is_named(site: Contract) -> None:
     given = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": ["main"]}}
-    with pytest.raises(TrainyardError, match=r"Pod odd: nothing can be filled in: .* `trainyard lint` say"):
+    with pytest.raises(TrainyardError, match=r"Pod odd: nothing can be filled in: .* `trainyard lint` to see"):
         fill.filled(given, site, VISION)
 
 

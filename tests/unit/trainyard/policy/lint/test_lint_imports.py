@@ -56,8 +56,8 @@ def test_a_model_that_is_saved_beside_the_script_is_a_finding(tmp_path: Path) ->
         == []
     )
     (said,) = [one for one in check(tmp_path / "trainyard.yaml", site()) if one.code == "TY305"]
-    assert said.reason == "train.py:2 saves model.pt, which goes with the pod" and said.severity is Severity.WARNING
-    assert said.hint == "save it below out/, which TRAINYARD_RESULTS names" and said.line == 3
+    assert said.reason == "train.py:2 saves model.pt, which is lost with the pod" and said.severity is Severity.WARNING
+    assert said.hint == "save it below out/, given by TRAINYARD_RESULTS" and said.line == 3
 
 
 def pod(image: str, *words: str, **more: object) -> list[Finding]:
@@ -76,9 +76,9 @@ TORCH = f"docker.io/trainyard/trainer-torch:{__version__}"
 def test_the_text_of_a_program_in_a_pod_is_read() -> None:
     (said,) = pod(TORCH, "import torch\nimport pandas\n")
     assert said.reason == "main imports pandas, which the image trainer-torch lacks"
-    assert said.hint == "take the image of yours that has it" and said.field.endswith("args[0]")
+    assert said.hint == "use the image of yours that has it" and said.field.endswith("args[0]")
     (said,) = pod(TORCH, "import kfp\nfrom kfp import dsl\ndef step():\n    from keras import Sequential\n")
-    assert said.hint == "take the image trainer-tensorflow"
+    assert said.hint == "use the image trainer-tensorflow"
 
 
 def test_what_is_no_program_or_no_image_of_ours_is_left_alone() -> None:

@@ -30,13 +30,13 @@ def test_what_the_cases_begin_from_is_clean(text: str) -> None:
 
 
 FORBIDDEN = {
-    ("apps/v1", "Deployment"): "send a Job, which ends, or ask the platform engineer",
-    ("apps/v1", "ReplicaSet"): "send a Job",
+    ("apps/v1", "Deployment"): "use a Job, which ends, or ask the platform engineer",
+    ("apps/v1", "ReplicaSet"): "use a Job",
     ("batch.volcano.sh/v1alpha1", "CronJob"): "use `trainyard schedule create`",
-    ("v1", "Service"): "find each other without one",
+    ("v1", "Service"): "don't need one",
     ("v1", "Secret"): "the team's own",
-    ("scheduling.volcano.sh/v1beta1", "PodGroup"): "name the queue in the job",
-    ("argoproj.io/v1alpha1", "WorkflowTemplate"): "put its templates into the Workflow",
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): "set the queue in the job",
+    ("argoproj.io/v1alpha1", "WorkflowTemplate"): "copy its templates into the Workflow",
     ("networking.k8s.io/v1", "NetworkPolicy"): "ask the platform engineer, who may",
 }
 
@@ -54,8 +54,8 @@ MISSING = {
     ("flow.volcano.sh/v1alpha1", "JobFlow"): "no kind JobFlow of flow.volcano.sh",
     ("argoproj.io/v1alpha1", "ClusterWorkflowTemplate"): "no kind ClusterWorkflowTemplate",
     ("xgboostjob.kubeflow.org/v1alpha1", "XGBoostJob"): "no kind XGBoostJob of xgboostjob.kubeflow.org",
-    ("kubeflow.org/v1beta1", "TFJob"): "no TFJob of the version kubeflow.org/v1beta1",
-    ("batch/v1beta1", "CronJob"): "no CronJob of the version batch/v1beta1",
+    ("kubeflow.org/v1beta1", "TFJob"): "no TFJob in version kubeflow.org/v1beta1",
+    ("batch/v1beta1", "CronJob"): "no CronJob in version batch/v1beta1",
 }
 
 
@@ -75,7 +75,7 @@ def test_an_object_of_another_namespace(chosen: str, says: str) -> None:
     text = VCJOB.replace("{name: digits}", "{name: digits, namespace: kubeflow}")
     found = check_text(text, "job.yaml", lint.site(TEAMS, chosen))
     one([finding for finding in found if finding.code == "TY505"], text, "TY505", "namespace: kubeflow")
-    assert says in found[0].reason and "leave it out" in found[0].hint
+    assert says in found[0].reason and "remove it" in found[0].hint
 
 
 def test_the_account_of_pipelines_creates_less_than_members() -> None:
@@ -87,14 +87,14 @@ def test_no_hint_leads_into_a_gang_that_waits_for_ever() -> None:
     text = VCJOB.replace(REPLICAS, f"{REPLICAS}      dependsOn: {{name: [master]}}\n")
     found = check_text(text.replace("  queue: vision", "  queue: vision\n  minAvailable: 1"), "job.yaml", site())
     assert [finding.hint for finding in found if "dependsOn" in finding.hint] == [
-        "remove dependsOn, and let its program wait for the other"
+        "remove dependsOn, and have its program wait for the other"
     ]
 
 
 def test_the_rest_of_a_gang_is_told_where_the_tasks_say_less() -> None:
     text = VCJOB.replace(REPLICAS, f"{REPLICAS}      minAvailable: 1\n")
     (found,) = check_text(text, "job.yaml", site())
-    assert found.hint.endswith("and leave it out of the tasks") or "leave it out of the tasks" in found.reason
+    assert found.hint.endswith("and remove it from the tasks") or "remove it from the tasks" in found.reason
 
 
 def test_a_template_without_an_entrypoint_is_a_library() -> None:

@@ -154,7 +154,7 @@ def test_pipelines_compile_and_are_clean_to_lint(run: Run, framework: str, tmp_p
         ([*JOB, "--requirements", "source.txt", "--", "a"], "source.txt:1: -e . would install a source folder"),
         ([*JOB, "--requirements", "long.txt", "--", "a"], "long.txt: the requirements have more than 60000 characters"),
         (["job", "x", "--kubeconfig", "none", "--", "a"], "without a cluster, pass --contract FILE and -n TEAM"),
-        (["queue", "x", "--deserved", "gpu=8"], "invalid resource: gpu. GPUs are nvidia.com/gpu"),
+        (["queue", "x", "--deserved", "gpu=8"], "invalid resource: gpu. for GPUs, use nvidia.com/gpu"),
         (["job", "x", "-n", "none", "--contract", "values.yaml", "--", "a"], "has no team none; its teams: speech"),
     ],
 )

@@ -15,11 +15,11 @@ FITS = [
     "own-1.0-1-cp313-cp313-linux_x86_64.whl",
 ]
 MISFITS = [
-    ("numpy-2.4.6-cp312-cp312-manylinux_2_28_x86_64.whl", "it is made for cp312-cp312, the images have Python 3.13"),
-    ("cryptography-46.0.3-cp314-abi3-manylinux_2_34_x86_64.whl", "it is made for cp314-abi3"),
+    ("numpy-2.4.6-cp312-cp312-manylinux_2_28_x86_64.whl", "it is for cp312-cp312, but the images have Python 3.13"),
+    ("cryptography-46.0.3-cp314-abi3-manylinux_2_34_x86_64.whl", "it is for cp314-abi3"),
     ("numpy-2.4.6-cp313-cp313-manylinux_2_28_aarch64.whl", "the images are x86-64 Linux with glibc 2.41"),
-    ("numpy-2.4.6-cp313-cp313-macosx_14_0_arm64.whl", "it is made for macosx_14_0_arm64"),
-    ("numpy-2.4.6-cp313-cp313t-manylinux_2_28_x86_64.whl", "it is made for cp313-cp313t"),
+    ("numpy-2.4.6-cp313-cp313-macosx_14_0_arm64.whl", "it is for macosx_14_0_arm64"),
+    ("numpy-2.4.6-cp313-cp313t-manylinux_2_28_x86_64.whl", "it is for cp313-cp313t"),
     ("new-1.0-cp313-cp313-manylinux_2_42_x86_64.whl", "glibc 2.41"),
 ]
 
@@ -45,8 +45,8 @@ def test_another_python_of_the_images_is_another_choice(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_wheels_and_a_bad_name_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the folder holds no wheel"):
+    with pytest.raises(UsageError, match="the folder contains no wheel"):
         collect.folder(tmp_path, tags.PYTHON)
     (tmp_path / "thing.whl").write_bytes(b"")
-    with pytest.raises(UsageError, match="not the name of a wheel"):
+    with pytest.raises(UsageError, match="invalid name of a wheel"):
         collect.folder(tmp_path, tags.PYTHON)
