@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the run is to use: ``images`` pull or build, ``gpu`` mock or real, ``engine`` docker or podman, or auto."""
+    """The options of the run: ``images`` pull or build, ``gpu`` mock or real, ``engine`` docker or podman, or auto."""
 
     images: str = "auto"
     gpu: str = "auto"

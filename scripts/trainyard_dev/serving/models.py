@@ -34,7 +34,7 @@ def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def card(folder: Path, name: str, framework: str, file: str, tensors: dict[str, Any], **more: Any) -> None:
-    """Writes the card of a model whose file is there."""
+    """Writes the card of a model whose file exists."""
     said = {"name": name, "version": "1", "framework": framework, "file": file}
     said |= {"digest": contract.digest_of(folder / file), **tensors, **more}
     (folder / contract.CARD).write_text(json.dumps(said, indent=2) + "\n")

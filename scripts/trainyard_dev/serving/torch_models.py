@@ -1,4 +1,4 @@
-"""TorchScript models for the bench, beside those of `models`: the same small network, and one that is worth a GPU.
+"""TorchScript models for the bench, in addition to `models`: the same small network, and one large enough for a GPU.
 
 `python -m trainyard_dev.serving.torch_models FOLDER` runs in an environment that has PyTorch, after `models`.
 """
