@@ -73,7 +73,7 @@ def keep(
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy_before: float
     accuracy_after: float
@@ -94,7 +94,7 @@ def finetune(
     gain: float = 0.0,
 ) -> Outputs:
     found = with_store(find(base=base))
-    found.set_caching_options(False)  # the newest model is another one tomorrow
+    found.set_caching_options(False)  # the newest model may be another one tomorrow
     prepared = with_store(prepare(source=source, skip=skip, samples=samples))
     dataset = prepared.outputs["dataset"]
     tuned = pytorch_job(

@@ -66,7 +66,7 @@ def register(
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy: float
     model: str

@@ -1,4 +1,4 @@
-"""A trained model as steps: registered, judged against the version in service, put in its place or not."""
+"""Steps for a trained model: register it, compare it with the version in service, and replace that or not."""
 
 import functools
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from components.store import stored
 
 
 def anew(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.PipelineTask]:
-    """A component that never comes out of the cache: what is in service may be another one by now."""
+    """A component that is never cached: another version may be in service by now."""
 
     @functools.wraps(component)
     def task(**arguments: object) -> dsl.PipelineTask:
