@@ -67,7 +67,7 @@ class Controller:
         return self._process.ended
 
     def start(self, wait: bool = True) -> None:
-        """Starts it and, with `wait`, until it has seen what is there. Raises TrainyardError when it ends at once."""
+        """Starts it; with `wait`, waits until it has seen all objects. Raises TrainyardError when it ends at once."""
         self._count += 1
         argv = [*self.before, tools.binary("workflow-controller"), *self._args]
         self._process = Server(argv, self._log(), self._env)

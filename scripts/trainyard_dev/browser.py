@@ -128,7 +128,7 @@ class Browser:
         return x, y, width, height
 
     def _found(self, selector: str) -> str:
-        """An expression of what a selector finds, once it can be seen and the page is loaded: it stays in place."""
+        """An expression for what a selector finds, once it is visible and the page is loaded, so it stays in place."""
         expression = f"document.querySelector({json.dumps(selector)})"
         self.wait(f"document.readyState === 'complete' && {expression}?.checkVisibility()", selector)
         return expression

@@ -21,7 +21,7 @@ def for_builds() -> list[str]:
 
 
 def around(hosts: Sequence[str]) -> dict[str, str]:
-    """Variables by which `hosts` are asked directly, beside those that already are; none where no proxy is set."""
+    """Variables that make `hosts`, too, bypass the proxy; none where no proxy is set."""
     if not any(_value(name) for name in _PROXIES):
         return {}
     kept = [host.strip() for host in _value(_AROUND).split(",") if host.strip()]
@@ -30,7 +30,7 @@ def around(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def open_url(request: str | urllib.request.Request, timeout: float) -> Any:
-    """Like `urllib.request.urlopen`, but without a proxy, which that uses even for servers on this machine."""
+    """Like `urllib.request.urlopen`, but bypasses proxies for servers on this machine."""
     url = request if isinstance(request, str) else request.full_url
     if urllib.parse.urlsplit(url).hostname in _HERE:
         return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=timeout)

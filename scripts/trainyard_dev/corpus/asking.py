@@ -29,7 +29,7 @@ WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
 
 @dataclass(frozen=True)
 class ServerVerdict:
-    """`refusals`: who refused, each once. `lacks`: rights and objects without which it would fail or never start."""
+    """`refusals`: guards that refused. `lacks`: missing rights and objects, so that it would fail or never start."""
 
     refusals: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()

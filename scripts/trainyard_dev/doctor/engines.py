@@ -24,7 +24,7 @@ def answers(m: Machine, name: str) -> tuple[bool, str]:
 
 
 def chosen(m: Machine, wanted: Wanted) -> str:
-    """The engine that would be used: the one asked for, else the first of Docker and podman that answers; or none."""
+    """The engine that would be used: the requested one, else the first of Docker and podman that answers, if any."""
     names = ("docker", "podman") if wanted.engine == "auto" else (wanted.engine,)
     return next((name for name in names if answers(m, name)[0]), "")
 

@@ -9,7 +9,7 @@ State = Literal["ok", "warn", "missing", "not needed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``check`` was looked at and ``found`` is there; ``hint`` is the command that fixes it, empty where none is due.
+    """The result ``found`` by a ``check``; ``hint`` is the command that fixes it, empty where none is needed.
 
     ``warn`` works but costs something (slower, less is tested); ``missing`` stops `make e2e`.
     """

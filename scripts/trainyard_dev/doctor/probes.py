@@ -27,7 +27,7 @@ class Machine:
         return shutil.which(program) or shutil.which(program, path=ELSEWHERE)
 
     def run(self, *argv: str) -> tuple[int, str]:
-        """Exit code and output (both streams) of a command; 127 where it isn't installed, 124 after 15 seconds."""
+        """Returns exit code and output (both streams) of a command; 127 if it isn't installed, 124 after 15 seconds."""
         return _run([self.which(argv[0]) or argv[0], *argv[1:]])
 
     def exists(self, path: str) -> bool:

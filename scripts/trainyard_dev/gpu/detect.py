@@ -34,7 +34,7 @@ class RealGpus:
 
 @dataclass(frozen=True)
 class GpuChoice:
-    """What a run uses: `kind` is `mock` or `real`; `reason` says why in words for the console and the report."""
+    """The GPUs that a run uses: `kind` is `mock` or `real`; `reason` explains it in the console and the report."""
 
     kind: str
     reason: str

@@ -76,6 +76,6 @@ def ceiling(matrix: Matrix) -> str:
 
 
 def bounded(constraint: str, ceiling: str) -> str:
-    """A chart's `kubeVersion` with this ceiling: its floor stays. `-0` lets versions with a provider's suffix in."""
+    """Returns a chart's `kubeVersion` with this ceiling and its old floor. `-0` allows a provider's suffix."""
     floor = next((word for word in constraint.split() if word.startswith(">=")), "")
     return f"{floor} <{ceiling}.0-0".strip()

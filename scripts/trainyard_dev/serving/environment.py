@@ -59,7 +59,7 @@ def make() -> Path:
 
 @cache
 def lacks(module: str) -> str:
-    """The error when the environment imports a module; "" when it can."""
+    """Returns a message if the environment can't import a module, "" if it can."""
     found = subprocess.run([python(), "-c", f"import {module}"], capture_output=True, text=True)
     return f"{python()} has no {module}: name one that has by TRAINYARD_SERVER_PYTHON" if found.returncode else ""
 

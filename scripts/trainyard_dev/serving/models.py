@@ -41,7 +41,7 @@ def card(folder: Path, name: str, framework: str, file: str, tensors: dict[str, 
 
 
 def make(folder: Path) -> None:
-    """`sklearn/` and `onnx/` below a folder, and `expected.json`: images, and what the bare models say of them."""
+    """Makes `sklearn/`, `onnx/` and `expected.json` in a folder; the last has images and the models' predictions."""
     images, labels, test, wanted = digits()
     logistic = LogisticRegression(max_iter=200).fit(images, labels)
     place = folder / "sklearn"

@@ -25,7 +25,7 @@ def go(*argv: str | Path, cwd: Path, env: Mapping[str, str], check: bool = True,
 
 
 def env() -> dict[str, str]:
-    """This machine's own compiler where it is new enough, else the release that go.mod asks for, fetched by Go.
+    """Variables that select this machine's compiler if new enough, else the release that go.mod requires.
 
     Distributions have an older one than some modules require, and Debian's does not download one by default.
     """

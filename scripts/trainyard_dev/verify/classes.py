@@ -58,7 +58,7 @@ def tracked(root: Path) -> dict[str, bytes]:
 
 
 def differences(listed: Sequence[Entry], texts: Mapping[str, bytes], made: Collection[str]) -> Iterator[Finding]:
-    """What the list says against the tree: patterns without a file, files of two entries, what is made, and length.
+    """Differences of list and tree: patterns without a file, files in two entries, generated files, and length.
 
     Args:
         made: the files that `versions sync` generates and compares.
