@@ -1,4 +1,4 @@
-"""Fixtures that several unit tests share: a cache of their own and programs that only pretend."""
+"""Fixtures that several unit tests share: a separate cache and fake programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom Prometheus asks: every endpoint of every component and nobody else's pod, ours and a site's by its operator."""
+"""Prometheus' targets: every endpoint of every component and no other pod, for ours and a site's by its operator."""
 
 from __future__ import annotations
 

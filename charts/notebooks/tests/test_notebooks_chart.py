@@ -1,4 +1,4 @@
-"""The option `notebooks`: off nothing; on, a hub in a namespace of its own with rights where a team has notebooks."""
+"""The option `notebooks`: off, nothing; on, a hub in its own namespace with rights where a team has notebooks."""
 
 from __future__ import annotations
 

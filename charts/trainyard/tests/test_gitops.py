@@ -1,4 +1,4 @@
-"""The GitOps examples: their shape, their values, and what rendering without a cluster must not change."""
+"""The GitOps examples: structure, values, and what rendering without a cluster must not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart in Helm 4: it is as clean as in Helm 3, makes the same objects, and refuses the same values.
+"""The chart in Helm 4: no more warnings than in Helm 3, the same objects, and the same refused values.
 
 What an installation by Helm 4 does on a cluster is in tests/policies/test_helm_4.py.
 """

@@ -1,4 +1,4 @@
-"""Options: off they cost nothing; each alone names its images to the mirror and needs none of the other's."""
+"""Options: off, they cost nothing; each alone lists its images for the mirror and needs none of another's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission rules as the chart renders them: policies, bindings by mode, parameters out of the contract."""
+"""Admission rules as the chart renders them: policies, bindings by mode, parameters from the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages' commands that install with a profile: the chart takes the values that they print, in the order printed."""
+"""The pages' commands that install with a profile: the chart accepts the printed values, in the printed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every profile renders into objects that Kubernetes would take, with exact images, within Helm's limit."""
+"""Every profile renders into objects that Kubernetes would accept, with exact images, within Helm's limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing has more rights than it uses: far-reaching rights, open pods and tokens, each with its reason."""
+"""No component has more rights than it uses: far-reaching rights, privileged pods and tokens, each with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile for clusters that also serve business: who runs where, in which class, and what values would undo it."""
+"""The profile for clusters with business services: placement, priority classes, and values that would undo it."""
 
 from __future__ import annotations
 

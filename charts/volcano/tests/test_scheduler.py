@@ -1,4 +1,4 @@
-"""The scheduler's configuration: what switches make of it, and combinations that fight are refused."""
+"""The scheduler's configuration: effects of switches, and refusal of conflicting combinations."""
 
 from __future__ import annotations
 

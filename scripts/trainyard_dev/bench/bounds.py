@@ -13,7 +13,7 @@ Kind = tuple[int, int, int]  # GPUs, thousandths of a core, MiB
 
 
 def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod]) -> float:
-    """Return an upper bound on the whole GPUs that any placement of these pods allocates, even knowing all in advance.
+    """Return an upper bound on the whole GPUs that any placement of these pods allocates, even if known in advance.
 
     A linear programme: how many pods of each kind run on nodes of each kind. Pods are only partly kept undivided:
     of pods larger than 1/(k+1) of a node's GPUs, cores or memory at most k run on it.

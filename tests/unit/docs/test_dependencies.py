@@ -1,4 +1,4 @@
-"""What `pip install .` brings: every package that the product imports.
+"""`pip install .` installs every package that the product imports.
 
 A check on a cluster can't tell: where there is no index, it shows pip the packages of the laboratory.
 """

@@ -1,4 +1,4 @@
-"""Documents keep up with the code: links, commands, options, verbs and files that they name exist."""
+"""Documents match the code: links, commands, options, verbs and files that they name exist."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What docs/other-systems.md gives to systems that are not run here: YAML, and commands that exist."""
+"""Examples in docs/other-systems.md for systems that are not run here: valid YAML, and existing commands."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The user-space NFS client's guard before its socket: whole replies, each from one connection, of an NFS server."""
+"""The guard of the user-space NFS client's socket: whole replies, each from one connection, of an NFS server."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""JAX, PaddlePaddle and XGBoost: what their operators' variables mean, and two processes that really train together.
+"""JAX, PaddlePaddle and XGBoost: meaning of their operators' variables, and two processes that really train together.
 
 Those two need the framework and are skipped without it; all else needs numpy alone.
 """

@@ -1,4 +1,4 @@
-"""Requests that share a batch get their own rows, also of a model that gives other rows than it was asked for."""
+"""Requests that share a batch get their own rows, even if a model returns another number of rows."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The container engine: which one is taken, podman's configuration, and how programs' failures read."""
+"""The container engine: its choice, podman's configuration, and messages of programs' failures."""
 
 import resource
 import tomllib

@@ -1,4 +1,4 @@
-"""HTTP proxies: nodes ask the cluster's registry around them, builds go through them, and so does no own address."""
+"""HTTP proxies: nodes bypass them for the cluster's registry, builds use them, and own addresses never do."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""`trainyard adopt`: what the platform knows is put into a file, and nothing else of it changes."""
+"""`trainyard adopt`: the platform's settings are written into a file, and nothing else in it changes."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""A pod's port on this machine, against a server that speaks the API server's protocol on a real socket."""
+"""A pod's port on this machine, with a server that speaks the API server's protocol on a real socket."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Which kubeconfig, context and namespace are taken, what a bad one is answered, and who makes an object."""
+"""The choice of kubeconfig, context and namespace, errors for bad ones, and the identity that makes an object."""
 
 import os
 import sys

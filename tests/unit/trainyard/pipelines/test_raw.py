@@ -1,4 +1,4 @@
-"""What a workflow that was written for Argo lacks becomes the team's: templates, artifacts, claims, and whose it is."""
+"""Missing parts of a workflow written for Argo get the team's values: templates, artifacts, claims, and owner."""
 
 import copy
 from dataclasses import replace

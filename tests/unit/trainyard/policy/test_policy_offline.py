@@ -1,4 +1,4 @@
-"""The policies without a cluster say what the API server says: every case beside the rules, both ways."""
+"""The policies evaluated offline agree with the API server: every case of the rules, both ways."""
 
 import copy
 from dataclasses import replace

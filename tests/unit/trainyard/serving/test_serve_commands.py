@@ -1,4 +1,4 @@
-"""What `trainyard serve` and `trainyard models` take and print, with neither cluster nor store."""
+"""Arguments and output of `trainyard serve` and `trainyard models`, with neither cluster nor store."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Setup's work on queues and teams, against an API server of this file that refuses as Volcano and Kubernetes do."""
+"""Setup's work on queues and teams, with a fake API server that refuses requests as Volcano and Kubernetes do."""
 
 import itertools
 from typing import Any

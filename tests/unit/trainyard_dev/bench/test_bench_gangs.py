@@ -1,4 +1,4 @@
-"""The bench of gangs: its bound, its simulated scheduler, its values and its words."""
+"""The bench of gangs: its bound, its simulated scheduler, its values and its text."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Published figures, the page made of them, their commands, and what `make verify` says of them."""
+"""Published figures, the page made from them, their commands, and what `make verify` reports about them."""
 
 import csv
 from collections.abc import Callable, Iterator

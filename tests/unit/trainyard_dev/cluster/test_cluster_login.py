@@ -1,4 +1,4 @@
-"""A cluster whose API server takes tokens: what kubeadm makes of it, and that nobody else's cluster changes."""
+"""A cluster whose API server accepts tokens: kubeadm's configuration, and that no other cluster changes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Images of a kept cluster's nodes that the registry has again under the same name."""
+"""Images on a kept cluster's nodes that are outdated, as the registry has new ones of the same name."""
 
 import subprocess
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The doctor on machines that lack rights, room, limits or programs, and what its command prints."""
+"""The doctor on machines that lack rights, disk space, limits or programs, and its command's output."""
 
 import json
 from collections.abc import Callable

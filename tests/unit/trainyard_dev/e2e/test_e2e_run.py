@@ -1,4 +1,4 @@
-"""The frame of an end-to-end run: whatever happens, the cluster goes and the exit code tells the truth."""
+"""The frame of an end-to-end run: whatever happens, the cluster is removed and the exit code is right."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The cluster's object store seen from this machine."""
+"""The cluster's object store as accessed from this machine."""
 
 import base64
 import socket

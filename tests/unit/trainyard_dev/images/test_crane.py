@@ -1,4 +1,4 @@
-"""Images saved, loaded and mirrored by crane, at a registry that it serves: digests stay, what is whole isn't moved."""
+"""Images saved, loaded and mirrored by crane, at a registry that it serves: digests stay, complete ones are skipped."""
 
 import base64
 import functools

@@ -1,4 +1,4 @@
-"""Images made beside the work that needs them: in the order of need, each once, and a failure reaches who waits."""
+"""Images built in parallel with the work that needs them: in order of need, each once; failures reach waiting work."""
 
 import threading
 from pathlib import Path

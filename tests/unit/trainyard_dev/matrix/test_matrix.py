@@ -1,4 +1,4 @@
-"""What ran on which Kubernetes, when support ends, and the page and the charts that follow from it."""
+"""Tests run on each Kubernetes, ends of support, and the page and the charts derived from them."""
 
 import datetime
 import json

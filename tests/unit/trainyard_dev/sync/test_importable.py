@@ -1,4 +1,4 @@
-"""What images can import is written from their packages, and a file that differs is found."""
+"""The lists of images' importable modules are written from their packages, and a differing file is found."""
 
 import importlib.metadata
 from pathlib import Path

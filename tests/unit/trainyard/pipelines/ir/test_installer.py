@@ -1,4 +1,4 @@
-"""What kfp's SDK writes before a component's command is read word by word; anything else is somebody's own."""
+"""The prefix that kfp's SDK writes before a component's command is parsed exactly; anything else is the user's own."""
 
 import re
 from typing import Any

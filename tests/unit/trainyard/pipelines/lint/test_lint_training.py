@@ -1,4 +1,4 @@
-"""Training steps: the job that a step of a pipeline would create is judged before the pipeline is sent."""
+"""Training steps: the job that a step of a pipeline would create is checked before the pipeline is sent."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs as people see them, out of the nodes that Argo's controller leaves."""
+"""Runs as users see them, from the nodes that Argo's controller leaves."""
 
 import base64
 import copy

@@ -1,4 +1,4 @@
-"""Gating at submission: who may be submitted when, and what `--after-started` waits for."""
+"""Gating at submission: which runs may be submitted when, and what `--after-started` waits for."""
 
 from __future__ import annotations
 
