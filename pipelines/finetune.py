@@ -14,7 +14,7 @@ from components.images import TORCH
 
 @dsl.component(base_image=TORCH, install_kfp_package=False)
 def find(base: str, model: dsl.Output[dsl.Model]) -> NamedTuple("Found", [("uri", str), ("name", str)]):
-    """Finds a registered model by `name` (the newest) or `name@version`, and brings its files."""
+    """Finds a registered model by `name` (the newest) or `name@version`, and copies its files."""
     from mnist import registry
 
     card = registry.find(base)
@@ -26,7 +26,7 @@ def find(base: str, model: dsl.Output[dsl.Model]) -> NamedTuple("Found", [("uri"
 
 @dsl.component(base_image=TORCH, install_kfp_package=False)
 def prepare(source: str, skip: int, samples: int, dataset: dsl.Output[dsl.Dataset]) -> int:
-    """Takes the `samples` training images behind the first `skip`, which the model has seen; returns how many."""
+    """Selects the `samples` training images after the first `skip`, which the model has seen; returns how many."""
     from mnist import prepare
 
     dataset.metadata.update(prepare.prepare(source, dataset.path, samples, skip))
