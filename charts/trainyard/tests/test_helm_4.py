@@ -27,7 +27,7 @@ def helm_4() -> Path:
 
 
 def rendered(program: Path, chart: Path, profile: str) -> Objects:
-    """What a Helm makes of a profile, hooks, tests and CRDs included; of two objects under one name the test fails."""
+    """The objects that a Helm renders from a profile, hooks, tests and CRDs included; fails on duplicate names."""
     files = [word for file in parts.profile_files(profile) for word in ("--values", file)]
     argv = ["template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--include-crds", *files]
     done = run([program, *argv, "--kube-version", tools.tested_kubernetes().number], timeout=120)

@@ -37,7 +37,7 @@ def plugins(text: str) -> list[list[str]]:
 
 
 def test_a_comment_is_no_other_configuration(render: Rendering) -> None:
-    """What measurements are tied to is the parsed configuration."""
+    """Measurements are tied to the parsed configuration."""
     text = text_of(render())
     assert configurations.canonical(f"# changed\n{text}") == configurations.canonical(text)
     assert configurations.canonical(text.replace("backfill", "preempt")) != configurations.canonical(text)

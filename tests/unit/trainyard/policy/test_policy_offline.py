@@ -45,7 +45,7 @@ def test_case(case: Any) -> None:
 
 @pytest.mark.parametrize("case", [case for case in ALL if case.update is None and not case.sub], ids=str)
 def test_case_once_more_after_filling_in(case: Any) -> None:
-    """What was allowed is left alone, but for the queue of a Workflow's steps; what lacked passes."""
+    """Allowed objects stay unchanged, except the queue of a Workflow's steps; incomplete ones pass."""
     asked = request(case)
     if asked.team is None:
         return

@@ -83,7 +83,7 @@ class Cluster(Api):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock is a second later, and nobody sleeps."""
+    """Each reading of the clock is a second later, and nothing sleeps."""
     clock = itertools.count(0.0, 1.0)
     for module in ("install.queues", "install.teams", "clock"):
         monkeypatch.setattr(f"trainyard_agent.{module}.time.monotonic", lambda: next(clock))

@@ -14,7 +14,7 @@ registry.k8s.io/pause:3.10         application/vnd.oci.image.manifest.v1+json sh
 
 
 class Node:
-    """An engine whose container lists images of containerd, and notes what it is told to remove."""
+    """An engine whose container lists images of containerd, and records removals."""
 
     def __init__(self) -> None:
         self.removed: list[str] = []

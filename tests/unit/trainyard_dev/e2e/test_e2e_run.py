@@ -23,7 +23,7 @@ Checks = Callable[[Context], None]
 
 
 class World(SimpleNamespace):
-    """What the run would find; `calls` is what it did to clusters."""
+    """A fake environment of the run; `calls` are its calls on clusters."""
 
     calls: list[str]
     checks: Checks

@@ -64,7 +64,7 @@ def test_a_raised_package_is_a_difference(tree: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_modules_of_packages_that_are_installed_here_are_those_of_their_metadata() -> None:
-    """Those of all others are imported in their image: e2e train.imports-*."""
+    """Modules of all other packages are imported in their image: e2e train.imports-*."""
     raw = yaml.load((ROOT / packages.LIST).read_text(), yaml.BaseLoader)
     named = {name for one in packages.wishes(ROOT, packages.locked(ROOT)).images.values() for name in one.pins}
     compared = 0
