@@ -1,1 +1,1 @@
-"""What runs inside the cluster, in the platform image: standard library only, plus the MinIO client for buckets."""
+"""The in-cluster agent, part of the platform image: standard library only, plus the MinIO client for buckets."""

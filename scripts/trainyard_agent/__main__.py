@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; a PlatformError ends with its one sentence and its exit status, 1 or what its kind has."""
+    """Run one command; a PlatformError prints its sentence and sets the exit status, 1 unless its class has another."""
     args = _parser().parse_args(argv)
     try:
         if args.command == "node-prep":

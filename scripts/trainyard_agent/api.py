@@ -17,12 +17,12 @@ from trainyard_agent.say import PlatformError
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-# What an object that members write can raise where it is read.
+# Exceptions that reading an object written by members can raise.
 MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)
 
 
 class ApiError(Exception):
-    """An answer of 400 and above; `status` is its number, 0 when the server could not be reached at all."""
+    """An answer with status 400 or above; `status` is 0 when the server could not be reached."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class ApiError(Exception):
 
 @contextmanager
 def needed(trouble: str) -> Iterator[None]:
-    """Calls that the command can't do without. Raises PlatformError: `trouble`, and what the API said."""
+    """Calls that the command can't do without. Raises PlatformError: `trouble`, and the API's message."""
     try:
         yield
     except ApiError as error:
@@ -40,7 +40,7 @@ def needed(trouble: str) -> Iterator[None]:
 
 
 class Api:
-    """Calls with the pod's own token. One connection a call: all callers are rare callers."""
+    """Client that uses the pod's own token. It opens one connection per call, since all callers are infrequent."""
 
     def __init__(self, account: Path = ACCOUNT) -> None:
         self._account = account
@@ -66,7 +66,7 @@ class Api:
     ) -> dict[str, Any]:
         """One request; returns the decoded answer. Raises ApiError. `timeout` is in seconds.
 
-        An answer of more than `most` bytes isn't read and is an error 413; 0: it may have any size.
+        An answer of more than `most` bytes isn't read and raises an error 413; 0 means no limit.
         """
         headers = {"Accept": "application/json", "Content-Type": content}
         sent = json.dumps(body) if body is not None else None
@@ -83,7 +83,7 @@ class Api:
         return "\n".join(self.lines(path, query))
 
     def lines(self, path: str, query: dict[str, str] | None = None, *, timeout: float = 60.0) -> Iterator[str]:
-        """GET text line by line as it comes. Raises ApiError, also when nothing has come for `timeout` seconds."""
+        """GET text line by line as it arrives. Raises ApiError, also when nothing arrives for `timeout` seconds."""
         with self._asked("GET", path, query, timeout) as response:
             if response.status >= 400:
                 raise ApiError(response.status, _message(response.read()) or f"GET {path}: {response.status}")
@@ -95,7 +95,7 @@ class Api:
         self, method: str, path: str, query: dict[str, str] | None, timeout: float,
         headers: dict[str, str] | None = None, body: str | None = None,
     ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
-        """The answer, as long as its connection is open. Raises ApiError where the server can't be reached."""
+        """The answer, as long as its connection is open. Raises ApiError if the server can't be reached."""
         token = (self._account / "token").read_text().strip()
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
@@ -112,7 +112,7 @@ class Api:
         return self.call("GET", path, query=query)
 
     def apply(self, path: str, obj: dict[str, Any], *, manager: str, dry_run: bool = False) -> dict[str, Any]:
-        """Server-side apply; fields that someone else set are taken over."""
+        """Server-side apply; takes over fields that another manager set."""
         query = {"fieldManager": manager, "force": "true"} | ({"dryRun": "All"} if dry_run else {})
         return self.call("PATCH", path, obj, content=APPLY, query=query, timeout=35.0)
 
@@ -122,7 +122,7 @@ class Api:
 
 
 def found(api: Api, path: str, query: dict[str, str] | None = None) -> dict[str, Any] | None:
-    """One object or list; None where there is none of that name or kind. Raises ApiError."""
+    """One object or list; None if there is no such name or kind. Raises ApiError."""
     try:
         return api.get(path, query)
     except ApiError as error:
@@ -132,7 +132,7 @@ def found(api: Api, path: str, query: dict[str, str] | None = None) -> dict[str,
 
 
 def listed(api: Api, path: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Every object of a list, of which `query["limit"]` are held at a time. Raises ApiError."""
+    """Every object of a list, fetched `query["limit"]` at a time. Raises ApiError."""
     query = dict(query)
     while True:
         answer = api.get(path, query)
@@ -143,7 +143,7 @@ def listed(api: Api, path: str, query: dict[str, str]) -> Iterator[dict[str, Any
 
 
 def delete(api: Api, path: str, **options: str) -> str:
-    """Delete one object; "" or why it stays. `options`: what else the request says."""
+    """Delete one object; returns "" or why it stays. `options`: further query parameters of the request."""
     try:
         api.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
     except ApiError as error:
@@ -152,7 +152,7 @@ def delete(api: Api, path: str, **options: str) -> str:
 
 
 def _message(text: bytes) -> str:
-    """The message of a Status object, if it is one."""
+    """The message of a Status object; "" if the text is something else."""
     try:
         return str(json.loads(text).get("message", ""))
     except (ValueError, AttributeError):

@@ -15,10 +15,10 @@ class Clock:
         self.end = time.monotonic() + seconds
 
     def wait(self, what: str, ready: Callable[[], str], *, quiet: bool = False) -> None:
-        """Call `ready` until it returns ""; otherwise it returns why not yet. Raises PlatformError at the deadline.
+        """Call `ready`, which returns the reason to wait, until it returns "". Raises PlatformError at the deadline.
 
         Args:
-            quiet: `ready` itself says what it did.
+            quiet: `ready` itself prints what it did.
         """
         start, said, pause = time.monotonic(), "", 0.3
         while True:

@@ -1,4 +1,4 @@
-"""Amounts as Kubernetes writes them, as numbers."""
+"""Kubernetes quantities as numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 40  # characters
 
 
 def number(text: object) -> float:
-    """`500m` as 0.5, `1Gi` as bytes, `1e3` as 1000. Raises ValueError for what is none."""
+    """`500m` as 0.5, `1Gi` as bytes, `1e3` as 1000. Raises ValueError for an invalid quantity."""
     match = _TEXT.fullmatch(str(text).strip())
     found = float(match[1]) * _UNITS[match[2]] if match else math.inf
     if not match or len(match[0]) > LONGEST or not math.isfinite(found):
@@ -23,7 +23,7 @@ def number(text: object) -> float:
 
 
 def numbers(amounts: object) -> dict[str, float]:
-    """Those of a resource list, without invalid ones."""
+    """The amounts of a resource list as numbers, without invalid ones."""
     found = {}
     for name, text in (amounts if isinstance(amounts, dict) else {}).items():
         try:

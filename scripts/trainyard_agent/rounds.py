@@ -1,4 +1,4 @@
-"""Programs that look again and again, until they are told to stop."""
+"""Loops that repeat a check until they are told to stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainyard_agent.say import PlatformError, say
 
 
 def told_to_stop(signs: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> threading.Event:
-    """Set once one of these signals has come."""
+    """An event that is set once the process receives one of these signals."""
     stop = threading.Event()
     for sign in signs:
         signal.signal(sign, lambda *_: stop.set())
@@ -23,11 +23,11 @@ def told_to_stop(signs: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGIN
 def run(
     look: Callable[[dict[str, Any]], None], contract_file: str, period: float, *, well: str = "", once: bool = False
 ) -> int:
-    """Looks with the contract every `period` seconds until told to stop; what goes wrong is said once and tried again.
+    """Calls `look` with the contract every `period` seconds until told to stop; prints each error once and tries again.
 
     Args:
         look: one round. Raises PlatformError.
-        well: what is said when nothing is wrong any more.
+        well: message printed once nothing is wrong any more.
         once: run once and end. Raises PlatformError then.
     """
     stop, before = threading.Event() if once else told_to_stop(), ""

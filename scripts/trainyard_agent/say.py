@@ -1,4 +1,4 @@
-"""Lines on standard output, with the time, and the one kind of error that ends a command."""
+"""Timestamped lines on standard output, and the one exception that ends a command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class PlatformError(Exception):
-    """Something that the command can't get past; its text is one sentence."""
+    """An error that ends the command; its text is one sentence."""
 
     exit_code = 1
 

@@ -163,10 +163,15 @@ def rendered() -> list[dict[str, Any]]:
             "network": dict(one.network),
             "ends": list(one.removal.get("ends") or ()),
             "crds": bool(one.crds),
-            "validated": (FOLDER / one.name / "umbrella" / f"_validate-{one.name}.tpl").exists(),
+            "validated": _is_validated(one.name),
         }
         for one in dependencies()
     ]
+
+
+def _is_validated(name: str) -> bool:
+    defines = f'define "trainyard.validate.{name}"'
+    return any(defines in file.read_text() for file in (FOLDER / name / "umbrella").glob("_*.tpl"))
 
 
 def endpoints() -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Pipelines: compiled, translated, checked, sent and followed; on the cluster or on this machine."""
+"""Pipelines: compiled, translated, checked, submitted and followed; on the cluster or on this machine."""

@@ -1,4 +1,4 @@
-"""Makes a workflow that somebody wrote for Argo fit the platform: account, queue, scheduler, an end, store and GPUs."""
+"""Adapts a workflow written for Argo to the platform: account, queue, scheduler, deadline, store and GPUs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from trainyard.pipelines.raw import places, templates
 from trainyard.pipelines.runs.model import EXPERIMENT, PIPELINE
 from trainyard.pipelines.translate.settings import Settings
 
-API_ACCESS = "trainyard.io/api-access"  # label of pods that the network policy lets reach the API server
+API_ACCESS = "trainyard.io/api-access"  # label of pods that may reach the API server by the network policy
 
 Object = dict[str, Any]
 
@@ -23,15 +23,15 @@ def workflow(
     queue: str = "",
     say: Callable[[str], None] = lambda text: None,
 ) -> Object:
-    """The workflow as it is sent. What its author set stays; what is missing becomes the team's.
+    """The workflow as it is sent. The author's settings stay; the team's defaults fill the gaps.
 
     Args:
-        given: values for its parameters, as texts: Argo knows no other type.
-        queue: the one that was asked for beside the file; the file's own gives way to it.
-        say: is told what was changed that its author wrote, such as a key of the store.
+        given: values for its parameters, as texts: Argo has no other type.
+        queue: the queue that was requested separately; it replaces the file's own.
+        say: reports changes to what the author wrote, such as a key of the store.
 
     Raises:
-        UsageError: it is for another namespace; a parameter that it doesn't have, or one without a value.
+        UsageError: it is for another namespace; a parameter is unknown or has no value.
     """
     spec, meta = document["spec"], document["metadata"]
     name = str(meta.get("name") or meta.get("generateName", "")).rstrip("-")
@@ -41,7 +41,7 @@ def workflow(
     spec.setdefault("schedulerName", settings.contract.scheduler)
     if settings.team.home:
         spec.setdefault("nodeSelector", dict(settings.team.home))
-    # What is said for success or failure alone goes before this.
+    # A strategy for success or failure alone takes precedence over this.
     spec["ttlStrategy"] = {"secondsAfterCompletion": settings.keep, **(spec.get("ttlStrategy") or {})}
     spec.setdefault("activeDeadlineSeconds", settings.deadline)
     templates.complete(spec, settings)
@@ -65,7 +65,7 @@ def workflow(
 
 
 def _namespace(meta: Object, settings: Settings) -> str:
-    """The team's. Raises UsageError where the file says another."""
+    """The team's namespace. Raises UsageError if the file names another."""
     own = str(meta.get("namespace") or settings.team.name)
     if own != settings.team.name:
         what = f"the workflow is for the namespace {own}, and is submitted to {settings.team.name}"

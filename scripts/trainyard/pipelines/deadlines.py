@@ -1,13 +1,13 @@
-"""An end for each pod of a workflow: steps at its exit know nothing of the workflow's own."""
+"""A deadline for each pod of a workflow: steps of its exit handler don't have the workflow's own."""
 
 from collections.abc import Iterable
 from typing import Any
 
-LEAVES = ("container", "containerSet", "data", "resource", "script")  # templates that make a pod
+LEAVES = ("container", "containerSet", "data", "resource", "script")  # templates that create a pod
 
 
 def bound(templates: Iterable[dict[str, Any]], seconds: int) -> None:
-    """Gives this deadline to templates that make a pod and have none, in place. Argo takes the nearer of two ends."""
+    """Set this deadline, in place, on templates that create a pod and have none. Argo uses the earlier of two."""
     for one in templates:
         if any(key in one for key in LEAVES):
             one.setdefault("activeDeadlineSeconds", seconds)

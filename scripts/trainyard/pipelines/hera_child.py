@@ -1,8 +1,8 @@
-"""Run as a script of its own: imports a Python file and writes the hera Workflow in it as JSON.
+"""Run as a separate script: imports a Python file and writes the hera Workflow in it as JSON.
 
     hera_child.py FILE NAME OUT REPORT
 
-NAME may be empty. On an error of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard.
+NAME may be empty. On an error in the author's file it writes REPORT: {"what", "line", "hint"}. Imports no trainyard.
 """
 
 import importlib.util
@@ -37,11 +37,11 @@ def main(path: str, name: str, out: str, report: str) -> int:
 
 
 class ChoiceError(Exception):
-    """There is not exactly one workflow."""
+    """The file has no workflow, or several."""
 
 
 def workflow(path: str, name: str) -> Any:
-    """The one workflow of the file, or the one of that name (a variable's or its own)."""
+    """The only workflow of the file, or the one with that name (its variable's or its own)."""
     from hera.workflows import Workflow
 
     spec = importlib.util.spec_from_file_location("workflow_file", path)

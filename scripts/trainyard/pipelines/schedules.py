@@ -1,4 +1,4 @@
-"""Recurring runs: Argo's CronWorkflow around the Workflow that `trainyard submit` would send once."""
+"""Recurring runs: Argo's CronWorkflow around the Workflow that `trainyard submit` would send."""
 
 import re
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from trainyard.names import SUBMITTER
 from trainyard.times import span, stamp, when
 
 VERSION, RESOURCE = "argoproj.io/v1alpha1", "cronworkflows"
-LONGEST = 52  # of a name: its runs are called after it and their time
-KEPT = 10  # finished runs that stay, of each outcome, until their own time is over
+LONGEST = 52  # of a name: its runs' names add their time
+KEPT = 10  # finished runs that are kept, per outcome, until their own time to live is over
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-# Fields of a cron line in their order: what each may hold, and what people call it.
+# Fields of a cron line in order: the allowed range, and the name in messages.
 FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 6))
 NAMES = {name: number for names, first in (("jan feb mar apr may jun jul aug sep oct nov dec", 1),
                                            ("sun mon tue wed thu fri sat", 0))
@@ -29,17 +29,17 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Times:
-    """When runs begin.
+    """The times at which runs begin.
 
     Args:
-        cron: lines of five fields, or `@daily` and its like; one of these or `every_s`.
-        every_s: seconds from one begin to the next, whole minutes, counted from midnight.
-        zone: IANA name of the time zone in which `cron` counts.
-        start, end: no run begins before the one, nor from the other on.
-        late_s: a run that was missed begins up to so many seconds late; 0: never.
-        at_most: how many runs may go on at once; 0: any number. With 1, a run that is due meanwhile is left out; with
-            more it waits.
-        replace: a run that is due ends the one before.
+        cron: lines of five fields, or nicknames such as `@daily`; either this or `every_s`.
+        every_s: seconds from one run to the next, whole minutes, counted from midnight.
+        zone: IANA name of the time zone of `cron`.
+        start, end: no run begins before `start`, nor from `end` on.
+        late_s: a missed run begins up to so many seconds late; 0: never.
+        at_most: how many runs may be active at once; 0: any number. With 1, a run that is due meanwhile is left out;
+            with more it waits.
+        replace: a run that is due ends the previous one.
     """
 
     cron: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Times:
 
 
 def checked(line: str) -> str:
-    """A cron line as Argo reads it. Raises UsageError that names the field."""
+    """A cron line in the form that Argo accepts. Raises UsageError that names the field."""
     text = " ".join(line.split())
     if text in SHORTHANDS:
         return text
@@ -72,9 +72,9 @@ def checked(line: str) -> str:
 
 
 def of_clock(every_s: int) -> list[str]:
-    """Cron lines of an interval, from midnight on: Argo counts its `@every` again at each change and every 20 minutes.
+    """Cron lines of an interval, from midnight on: Argo restarts its `@every` at each change and every 20 minutes.
 
-    Raises UsageError for one that does not divide a day.
+    Raises UsageError for an interval that does not divide a day.
     """
     step, hours = every_s // 60, dict[int, list[str]]()
     if 24 * 60 % step:
@@ -97,7 +97,7 @@ def moment(text: str, zone: str) -> datetime:
 
 
 def known_zone(name: str) -> ZoneInfo:
-    """The zone of that name. Raises UsageError."""
+    """The zone with that name. Raises UsageError."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -105,7 +105,7 @@ def known_zone(name: str) -> ZoneInfo:
 
 
 def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = False) -> Object:
-    """The CronWorkflow whose runs are this Workflow. Raises UsageError for a name or times that can't be."""
+    """The CronWorkflow whose runs are this Workflow. Raises UsageError for an invalid name or invalid times."""
     if len(name) > LONGEST or not NAME.fullmatch(name):
         hint = f"use at most {LONGEST} lower-case letters, digits and hyphens"
         raise UsageError(f"invalid name of a schedule: {name!r}", hint=hint)
@@ -115,7 +115,7 @@ def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = F
         semaphore = {"configMapKeyRef": {"name": limit_of(name), "key": "limit"}}
         held = spec.get("synchronization") or {}
         spec["synchronization"] = {**held, "semaphores": [*(held.get("semaphores") or []), semaphore]}
-    # Argo reads the expression as a text in JSON, in which double quotes would end it.
+    # Argo reads the expression from a text in JSON, in which double quotes would end it.
     between = [f"now() >= date('{stamp(times.start)}')"] if times.start else []
     between += [f"now() < date('{stamp(times.end)}')"] if times.end else []
     policy = "Replace" if times.replace else "Forbid" if times.at_most == 1 else "Allow"
@@ -140,12 +140,12 @@ def cron_workflow(name: str, workflow: Object, times: Times, *, paused: bool = F
 
 
 def limit_of(name: str) -> str:
-    """The ConfigMap that says how many runs of a schedule go on at once."""
+    """The ConfigMap with the number of a schedule's runs that may be active at once."""
     return f"schedule-{name}"
 
 
 def keep_limit(kube: Kube, made: Object, at_most: int) -> None:
-    """Makes that ConfigMap; it goes with the schedule."""
+    """Makes that ConfigMap, which is deleted with the schedule."""
     owner = {key: made[key] for key in ("apiVersion", "kind")} | {key: made["metadata"][key] for key in ("name", "uid")}
     meta = {"name": limit_of(made["metadata"]["name"]), "namespace": kube.namespace, "ownerReferences": [owner]}
     kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"limit": str(at_most)}})
@@ -157,7 +157,7 @@ def listed(kube: Kube) -> list[Object]:
 
 
 def suspend(kube: Kube, name: str, on: bool) -> None:
-    """Pauses or resumes a schedule; runs that go on are left alone. Raises TrainyardError when there is none."""
+    """Pauses or resumes a schedule; active runs are left alone. Raises TrainyardError if there is none."""
     try:
         kube.patch(kube.path(VERSION, RESOURCE, name), {"spec": {"suspend": on}})
     except KubeError as error:
@@ -167,13 +167,13 @@ def suspend(kube: Kube, name: str, on: bool) -> None:
 
 
 def missing(kube: Kube, name: str) -> KubeError:
-    """There is no such schedule."""
+    """The error for a missing schedule."""
     hint = "`trainyard schedule list` shows those there are"
     return KubeError(f"no schedule {name} in {kube.namespace}", status=404, hint=hint)
 
 
 def row(one: Object, at: datetime) -> list[str]:
-    """What the table says of a schedule at a time."""
+    """The table row of a schedule at that time."""
     spec, status = one["spec"], one.get("status") or {}
     last = when(status.get("lastScheduledTime"))
     ago = span((at - last).total_seconds()) if last else ""
@@ -184,7 +184,7 @@ def row(one: Object, at: datetime) -> list[str]:
 
 
 def state(one: Object) -> str:
-    """paused, stopped, refused or active."""
+    """The schedule's state: paused, stopped, refused or active."""
     if one["spec"].get("suspend"):
         return "paused"
     if (one.get("status") or {}).get("phase") == "Stopped":
@@ -193,7 +193,7 @@ def state(one: Object) -> str:
 
 
 def refusal(one: Object) -> str:
-    """Why its last run did not begin, in the words of Argo or of admission; "" when it did."""
+    """Why its last run did not begin, in the words of Argo or of admission; "" if it did."""
     wanted = ("SpecError", "SubmissionError")
     said = [str(found.get("message")) for found in (one.get("status") or {}).get("conditions") or []
             if found.get("type") in wanted]  # fmt: skip

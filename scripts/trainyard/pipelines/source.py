@@ -1,4 +1,4 @@
-"""What a file to submit is: a kfp pipeline, a workflow written with hera, or an Argo Workflow."""
+"""The type of a file to submit: a kfp pipeline, a workflow written with hera, or an Argo Workflow."""
 
 import json
 import re
@@ -17,7 +17,7 @@ KFP, HERA, ARGO = "kfp", "hera", "argo"
 CHILD = Path(__file__).with_name("hera_child.py")
 LONGEST = 120  # seconds a workflow's file may take to import
 HERA_IMPORT = re.compile(r"^\s*(?:from\s+hera[.\s]|import\s+hera\b)", re.MULTILINE)
-# Kinds that hold a workflow which is not run yet, and where in them it stands.
+# Kinds that contain a workflow to be run later, and the path to it.
 HOLDERS = {
     "WorkflowTemplate": ("spec",),
     "ClusterWorkflowTemplate": ("spec",),
@@ -27,7 +27,7 @@ KFP_IMPORT = re.compile(r"^\s*(?:from\s+kfp[.\s]|import\s+kfp\b)", re.MULTILINE)
 
 
 def kind(path: Path) -> str:
-    """Which of the three. A file of no known kind is left to kfp's compiler, which says what is wrong with it."""
+    """The file's type. An unknown one is left to kfp's compiler, which reports what is wrong with it."""
     if path.is_dir() or not path.exists():
         return KFP
     try:
@@ -41,7 +41,7 @@ def kind(path: Path) -> str:
 
 @dataclass(frozen=True)
 class RawWorkflow:
-    """A Workflow, the line of each of its parts in the file, and what has to be said of how it was come by."""
+    """A Workflow, the line of each of its parts in the file, and notes about how it was derived."""
 
     workflow: dict[str, Any]
     line: Callable[[tuple[str | int, ...]], int] = lambda path: 1
@@ -49,12 +49,12 @@ class RawWorkflow:
 
 
 def workflow(path: Path, name: str = "") -> dict[str, Any]:
-    """The Workflow object of a hera file or of Argo YAML or JSON. Raises UsageError."""
+    """The Workflow object from a hera file or from Argo YAML or JSON. Raises UsageError."""
     return read(path, name).workflow
 
 
 def read(path: Path, name: str = "") -> RawWorkflow:
-    """The same with its lines. A template or a CronWorkflow gives one run of what it holds. Raises UsageError."""
+    """The Workflow with its lines. From a template or a CronWorkflow, one run of its workflow. Raises UsageError."""
     raw = RawWorkflow(_of_hera(path, name)) if kind(path) == HERA else _of_yaml(path)
     document = raw.workflow
     if document.get("kind") != "Workflow":
@@ -82,7 +82,7 @@ def _of_yaml(path: Path) -> RawWorkflow:
 
 
 def _once(document: Document) -> RawWorkflow:
-    """One run of what a template or a CronWorkflow holds, as Argo's own command line would make it."""
+    """One run of a template's or CronWorkflow's workflow, as Argo's own command line would make it."""
     held: Any = document.data
     place = HOLDERS[held["kind"]]
     meta = held.get("metadata") if isinstance(held.get("metadata"), dict) else {}
@@ -104,7 +104,7 @@ def _once(document: Document) -> RawWorkflow:
 
 
 def _of_hera(path: Path, name: str) -> dict[str, Any]:
-    """Imports the author's file in a process of its own."""
+    """Imports the author's file in a separate process."""
     with tempfile.TemporaryDirectory(prefix="trainyard-hera-") as folder:
         out, report = Path(folder) / "workflow.json", Path(folder) / "report.json"
         argv = [sys.executable, "-W", "ignore", str(CHILD), str(path.resolve()), name, str(out), str(report)]

@@ -1,4 +1,4 @@
-"""What is asked for now and then beside the watches: the backup, keys, certificates, what claims use."""
+"""Data that is polled instead of watched: the backup, keys, certificates, and how much claims use."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PROVISIONER = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=provisione
 PROVISIONER_PORT = 8080
 EVERY_S = 60.0
 CERTIFICATES_S = 600.0
-LARGEST = 8 << 20  # bytes of the file server's figures
+LARGEST = 8 << 20  # bytes of the file server's metrics
 USED = re.compile(r'trainyard_nfs_bytes\{namespace="([^"\\]*)",claim="([^"\\]*)",.*state="live"\} ([0-9.e+]+)')
 
 
 @dataclass
 class SlowPoller:
-    """The last answers. `shown` is asked for a server's certificate, `fetched` for a page."""
+    """The latest polled values. `shown` fetches a server's certificate, `fetched` a page."""
 
     api: Api
     shown: Callable[[str, int], str] = certificates.shown_by
@@ -42,14 +42,14 @@ class SlowPoller:
     _said: dict[str, str] = field(default_factory=dict)
 
     def run(self, stop: threading.Event, contract: Callable[[], Mapping[str, Any]]) -> None:
-        """Asks every minute until told to stop."""
+        """Polls every minute until told to stop."""
         while True:
             self.look(contract(), time.monotonic())
             if stop.wait(EVERY_S):
                 return
 
     def look(self, contract: Mapping[str, Any], at: float) -> None:
-        """One round; what can't be asked keeps nothing else from it. `at`: seconds of a clock that never goes back."""
+        """One round; a failed query doesn't stop the others. `at`: seconds of a monotonic clock."""
         self._try("the backup", self._look_backup)
         self._try("the age of keys", self._look_keys)
         self._try("what claims use", self._look_claims)
@@ -58,7 +58,7 @@ class SlowPoller:
             self._try("certificates", lambda: self._look_certificates(contract))
 
     def write(self, page: Page, teams: set[str], now: float) -> None:
-        """Its series; `now` in seconds since 1970."""
+        """Writes the poller's series; `now` in seconds since 1970."""
         if self.backup is not None:
             page.add("trainyard_backup_last_success_timestamp_seconds", (), self.backup)
         for name, end in self.ends.items():
@@ -85,7 +85,7 @@ class SlowPoller:
         self.keys = {f"team/{team}": seconds(gpu_counts.time(at)) for team, at in times if at}
 
     def _look_claims(self) -> None:
-        """The provisioner measures all claims in turn; without one nobody knows."""
+        """Reads the usage of all claims from the provisioner, which measures them in turn; empty without one."""
         query = {"labelSelector": PROVISIONER, "limit": "10"}
         measured: dict[tuple[str, str], float] = {}
         for pod in self.api.get(f"/api/v1/namespaces/{self.api.namespace}/pods", query).get("items") or []:
@@ -113,14 +113,14 @@ class SlowPoller:
 
 
 def fetch(url: str) -> str:
-    """A page of a pod of the platform's, not by way of any proxy. Raises OSError."""
+    """A page of one of the platform's pods, fetched without a proxy. Raises OSError."""
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10) as answer:
         text: bytes = answer.read(LARGEST)
     return text.decode(errors="replace")
 
 
 def live(text: str) -> Iterator[tuple[str, str, float]]:
-    """(team, claim, bytes) in the figures of the file server's provisioner; claims that are gone are left out."""
+    """(team, claim, bytes) from the metrics of the file server's provisioner; deleted claims are left out."""
     for line in text.splitlines():
         if hit := USED.fullmatch(line):
             yield hit[1], hit[2], float(hit[3])

@@ -1,6 +1,6 @@
-"""When certificates end, without a right on any Secret.
+"""When certificates expire, found without permission to read Secrets.
 
-A handshake gives the certificate that clients will refuse one day. A webhook's
+A TLS handshake shows the certificate that clients will one day refuse. A webhook's certificate
 authority is in its configuration, for everybody who may read that.
 """
 
@@ -20,18 +20,18 @@ from trainyard_agent.say import say
 
 KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 GROUP = "/apis/admissionregistration.k8s.io/v1"
-AT_ONCE = {"limit": "100"}  # objects that are held at a time
+AT_ONCE = {"limit": "100"}  # objects held in memory at a time
 HANDSHAKE_S = 5.0
 END = "-----END CERTIFICATE-----"
-MOST = 20  # certificates of a bundle that are looked at
+MOST = 20  # certificates of a bundle that are read
 
 Address = tuple[str, int]
 
 
 def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], str]) -> dict[str, float]:
-    """By name, when each certificate ends, in seconds since 1970; `shown(host, port)` gives a server's, PEM.
+    """When each certificate expires, by name, in seconds since 1970; `shown(host, port)` returns a server's as PEM.
 
-    What can't be reached is left out.
+    Servers that can't be reached are left out.
     """
     found: dict[str, float] = {}
     servers = {"kube-apiserver": (os.environ.get("KUBERNETES_SERVICE_HOST", "kubernetes.default.svc"),
@@ -40,7 +40,7 @@ def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], 
         servers["object-store"] = store
     for name, server, bundle in _webhooks(api, api.namespace):
         servers[f"webhook/{name}"] = server
-        # An authority that was replaced stays in the bundle until what it signed is gone: the last one counts.
+        # A replaced authority stays in the bundle until the certificates it signed are gone: the last one counts.
         if ends := [end for pem in _parts(bundle) if (end := ends_at(pem))]:
             found[f"authority/{name}"] = max(ends)
     for name, (host, port) in servers.items():
@@ -53,9 +53,9 @@ def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], 
 
 
 def shown_by(host: str, port: int) -> str:
-    """The certificate that a server shows, PEM, signed by anyone. Raises OSError."""
+    """The certificate that a server presents, as PEM, with any signer. Raises OSError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is looked at, nothing is sent
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the certificate is only read, nothing is sent
     plain = socket.create_connection((host, port), timeout=HANDSHAKE_S)
     with plain, context.wrap_socket(plain, server_hostname=host) as tls:
         shown = tls.getpeercert(binary_form=True)
@@ -63,7 +63,7 @@ def shown_by(host: str, port: int) -> str:
 
 
 def ends_at(pem: str) -> float:
-    """When a certificate ends, seconds since 1970; 0 for what is none."""
+    """When a certificate expires, in seconds since 1970; 0 if the text is no certificate."""
     if "BEGIN CERTIFICATE" not in pem:
         return 0.0
     done = subprocess.run(
@@ -77,7 +77,7 @@ def ends_at(pem: str) -> float:
 
 
 def _webhooks(api: Api, namespace: str) -> Iterator[tuple[str, Address, str]]:
-    """(service's name, where it answers, its authority) of each webhook that this release serves."""
+    """(service's name, address, its certificate authority) of each webhook that this release serves."""
     known: set[str] = set()
     for kind in KINDS:
         try:
@@ -101,7 +101,7 @@ def _parts(bundle: str) -> list[str]:
 
 
 def _store(contract: Mapping[str, Any]) -> Address | None:
-    """The object store, where it speaks TLS."""
+    """The object store's address, if it uses TLS."""
     s3 = contract.get("s3") or {}
     try:
         parts = urllib.parse.urlsplit(str(s3.get("endpoint") or ""))

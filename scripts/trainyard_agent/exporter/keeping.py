@@ -1,7 +1,7 @@
-"""Keeps what is counted of the cluster's objects: each kind is listed once, page by page, and then watched.
+"""Keeps what is counted of the cluster's objects: lists each kind once, page by page, and then watches it.
 
-Polling ten thousand pods every few seconds would have the API server encode a hundred megabytes each time. A watch
-sends what changes. The whole objects are never kept: `read` makes of each what a series needs.
+Polling ten thousand pods every few seconds would make the API server encode a hundred megabytes each time. A watch
+sends only changes. Whole objects are never kept: `read` extracts from each what a series needs.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 from trainyard_agent.api import MALFORMED, Api, ApiError
 from trainyard_agent.say import say
 
-AT_ONCE = 500  # objects of a page
-LARGEST = 8 << 20  # bytes of a page; what is larger is asked for in smaller pages, since members fill objects
-WATCH_S = 290  # the server ends a watch then, and it resumes where it was
-QUIET_S = 150.0  # without a word, of which the server sends one a minute, a watch is dead
+AT_ONCE = 500  # objects per page
+LARGEST = 8 << 20  # bytes of a page; a larger one is requested again in smaller pages, for members fill objects
+WATCH_S = 290  # the server ends a watch then, and the next one resumes at the same version
+QUIET_S = 150.0  # a watch that is silent this long is dead: the server sends a bookmark every minute
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-GONE = 410  # the server doesn't know any more what came after that version
-ABSENT = (403, 404)  # a kind that the site doesn't have, or that the exporter may not read
+GONE = 410  # the server no longer has the changes after that version
+ABSENT = (403, 404)  # a kind that the site lacks, or that the exporter may not read
 
 Object = dict[str, Any]
-# One page at a time in memory, whatever the number of kinds.
+# One page in memory at a time, however many kinds there are.
 _page = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Source:
-    """Objects of one kind. `read` raises one of api.MALFORMED for what it can't read, which is left out then."""
+    """Objects of one kind. `read` raises one of api.MALFORMED for an invalid object, which is then left out."""
 
     name: str
     path: str
@@ -40,13 +40,13 @@ class Source:
 
 
 class Informer:
-    """The objects of one kind as they are now, by uid."""
+    """The current objects of one kind, by uid."""
 
     def __init__(self, api: Api, source: Source, wall: Callable[[], float] = time.time) -> None:
         self.source = source
         self.settled = threading.Event()  # listed once, or known to be absent
         self.present = False
-        self.seen = 0.0  # seconds since 1970: when the API server last said something about it
+        self.seen = 0.0  # seconds since 1970: when the API server last answered about this kind
         self._api, self._wall = api, wall
         self._objects: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -54,12 +54,12 @@ class Informer:
         self._unread: set[str] = set()
 
     def objects(self) -> list[Any]:
-        """What there is now."""
+        """The current objects."""
         with self._lock:
             return list(self._objects.values())
 
     def run(self, stop: threading.Event) -> None:
-        """Lists and watches until told to stop; what goes wrong is said once and tried again."""
+        """Lists and watches until told to stop; prints each error once and tries again."""
         pause, said = PAUSE_S, ""
         while not stop.is_set():
             trouble, wait = "", PAUSE_S
@@ -110,7 +110,7 @@ class Informer:
         self.settled.set()
 
     def watch(self, stop: threading.Event) -> None:
-        """Takes over changes until the server ends the watch. Raises ApiError."""
+        """Applies changes until the server ends the watch. Raises ApiError."""
         query = {
             "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version,
             "timeoutSeconds": str(WATCH_S + random.randrange(60)),
@@ -121,7 +121,7 @@ class Informer:
                 return
 
     def take(self, event: Object) -> None:
-        """One change. Raises ApiError when the watch can't go on."""
+        """Applies one change. Raises ApiError when the watch can't continue."""
         kind, obj = event["type"], event["object"]
         if kind == "ERROR":
             raise ApiError(int(obj.get("code") or 0), str(obj.get("message") or "the watch ended with an error"))
@@ -137,7 +137,7 @@ class Informer:
         uid = obj["metadata"]["uid"]
         try:
             into[uid] = self.source.read(obj)
-        except MALFORMED as error:  # a member's must not hide all others
+        except MALFORMED as error:  # one member's invalid object must not hide all others
             into.pop(uid, None)
             if uid not in self._unread and len(self._unread) < AT_ONCE:
                 self._unread.add(uid)
@@ -146,7 +146,7 @@ class Informer:
                 say(f"{self.source.name}: {where} can't be read and is not counted: {type(error).__name__}: {error}")
 
     def _failed(self, error: ApiError, pause: float) -> tuple[str, float]:
-        """(what to say of it, seconds until the next try)."""
+        """(message to print, seconds until the next try)."""
         if error.status == GONE:
             self._version = ""
             return "", 0.0

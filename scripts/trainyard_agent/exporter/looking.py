@@ -1,4 +1,4 @@
-"""All kinds together, and the page that is made of them every few seconds."""
+"""Watches all kinds together, and builds the metrics page from them every few seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 class Collector:
-    """The objects of the cluster, and what was made of them last."""
+    """The objects of the cluster, and the page last built from them."""
 
     def __init__(self, api: Api, contract: Mapping[str, Any], kinds: Sequence[str]) -> None:
         self.aside = SlowPoller(api)
@@ -37,12 +37,12 @@ class Collector:
         self._took = 0.0
 
     def start(self, stop: threading.Event) -> None:
-        """Begins to list and watch; the threads end with the process."""
+        """Starts listing and watching; the threads end with the process."""
         for kept in self._kept:
             threading.Thread(target=kept.run, args=(stop,), name=kept.source.name, daemon=True).start()
 
     def awaited(self, patient: bool = True) -> list[str]:
-        """Kinds that were not listed yet; without patience only those without which nothing can be said."""
+        """Kinds that were not listed yet; with `patient` false, only those without which no page makes sense."""
         return [
             kept.source.name
             for kept in self._kept
@@ -50,7 +50,7 @@ class Collector:
         ]
 
     def snapshot(self) -> Snapshot:
-        """What there is now."""
+        """The cluster's current state."""
         runs = self._objects("workflows")
         jobs = [job for kept in self._kept if kept.source.name.startswith("jobs/") for job in kept.objects()]
         return Snapshot(
@@ -73,7 +73,7 @@ class Collector:
         found = standings(seen, teams, {(gang.namespace, gang.name) for gang in waiting})
         series_jobs.write(page, found, seen.quotas, now)
         series_platform.write(page, seen, teams, series_platform.owners(contract), _of_live_jobs(waiting, found))
-        if self._by_name["workflows"].present:  # what is not seen has not ended
+        if self._by_name["workflows"].present:  # a run that can't be seen has not ended
             self._runs.look(seen.runs, teams)
         self._runs.write(page)
         self.aside.write(page, teams, now)
@@ -92,7 +92,7 @@ class Collector:
 
 
 def sources(pools: list[Object], gpus: tuple[str, ...], kinds: Sequence[str]) -> list[Source]:
-    """What is watched. `kinds` are jobs, as group/version/plural; `gpus`: what a GPU is called."""
+    """The objects to watch. `kinds` are jobs, as group/version/plural; `gpus`: resource names of GPUs."""
 
     def node(obj: Object) -> tuple[str, list[gpu_counts.Node]]:
         return read_pods.word(obj["metadata"]["name"]), gpu_counts.nodes(obj, pools)
@@ -112,6 +112,6 @@ def sources(pools: list[Object], gpus: tuple[str, ...], kinds: Sequence[str]) ->
 
 
 def _of_live_jobs(waiting: list[gpu_counts.Gang], found: Mapping[Any, JobState]) -> list[gpu_counts.Gang]:
-    """Without the gangs of jobs that are over, which Volcano leaves as they were."""
+    """The gangs without those of finished jobs, whose status Volcano leaves unchanged."""
     over = {(one.gang.seen.namespace, one.gang.seen.name) for one in found.values() if one.gang and one.over}
     return [gang for gang in waiting if (gang.namespace, gang.name) not in over]

@@ -1,8 +1,8 @@
 """Series of mock GPUs under the names of NVIDIA's DCGM exporter: `python3 -m trainyard_agent mock-dcgm`.
 
-For test clusters. GPUs are those that the mock's library shows, so one that fell off the bus has no series. What they
-are busy with is in the file `load` beside `fault`, a line each: `load <gpu> <percent> <memory in MiB>`; the last
-line of a GPU counts, and without any it is idle. Kubelet notes whose they are when it hands them out.
+For test clusters. GPUs are those that the mock's library reports, so one that fell off the bus has no series. Their
+load is in the file `load` next to `fault`, in lines `load <gpu> <percent> <memory in MiB>`; the last
+line of a GPU counts, and without any it is idle. The kubelet's checkpoint has the containers that hold them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import say
 
 CHECKPOINT = "kubelet_internal_checkpoint"
-IDLE_C, FULL_C = 34, 76  # degrees Celsius of a GPU that does nothing, and of one that does all it can
+IDLE_C, FULL_C = 34, 76  # degrees Celsius of an idle GPU, and of one at full load
 IDLE_W, FULL_W = 55, 390
 HELP = {
     "DCGM_FI_DEV_GPU_UTIL": "GPU utilization (in %).",
@@ -38,7 +38,7 @@ Holder = tuple[str, str, str]  # namespace, pod, container
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU that answers: memory in MiB, `busy` in percent, `xid` the code of its last fault."""
+    """One GPU that responds: memory in MiB, `busy` in percent, `xid` the code of its last fault."""
 
     index: int
     uuid: str
@@ -50,7 +50,7 @@ class Gpu:
 
 
 def shown(root: Path) -> Iterator[Gpu]:
-    """The GPUs that the library in a driver root shows; none where it is absent or refuses."""
+    """The GPUs that the library in a driver root reports; none if the library is missing or fails."""
     if not (root / LIBRARY).exists():
         return
     nvml, number = ctypes.CDLL(str(root / LIBRARY)), ctypes.c_uint(0)
@@ -72,7 +72,7 @@ def shown(root: Path) -> Iterator[Gpu]:
 
 
 def state(root: Path, gpus: list[Gpu]) -> list[Gpu]:
-    """The GPUs with what the files `load` and `fault` say of them; lines that make no sense are left out."""
+    """The GPUs with the values of the files `load` and `fault`; invalid lines are ignored."""
     found = {gpu.index: gpu for gpu in gpus}
     for word, *rest in (*_words(root / "etc" / "load"), *_words(root / "etc" / "fault")):
         try:
@@ -88,19 +88,19 @@ def state(root: Path, gpus: list[Gpu]) -> list[Gpu]:
 
 
 def holders(checkpoint: dict[str, Any], pods: dict[str, tuple[str, str]]) -> dict[str, Holder]:
-    """By UUID, which container has a GPU: out of kubelet's note, of pods (by uid) that are there and have not ended."""
+    """The container that holds each GPU, by UUID, from the kubelet's checkpoint; `pods`: unfinished ones, by uid."""
     found: dict[str, Holder] = {}
     for entry in (checkpoint.get("Data") or {}).get("PodDeviceEntries") or []:
         if entry.get("PodUID") in pods:
             namespace, pod = pods[entry["PodUID"]]
             for ids in (entry.get("DeviceIDs") or {}).values():
-                # A GPU that several share has an id for each share.
+                # A shared GPU has one id for each share.
                 found |= {one.partition("::")[0]: (namespace, pod, entry["ContainerName"]) for one in ids}
     return found
 
 
 def page(node: str, gpus: list[Gpu], held: dict[str, Holder]) -> str:
-    """Everything in Prometheus' text format."""
+    """The whole page in Prometheus' text format."""
     lines = []
     for name, about in HELP.items():
         lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
@@ -134,13 +134,13 @@ def look(api: Api, node: str, root: Path, devices: Path) -> str:
     }
     try:
         noted = json.loads((devices / CHECKPOINT).read_text())
-    except FileNotFoundError:  # kubelet has handed out nothing yet
+    except FileNotFoundError:  # the kubelet has not allocated a device yet
         noted = {}
     return page(node, gpus, holders(noted, pods))
 
 
 def run(node: str, root: str, devices: str, port: int, period: float) -> int:
-    """Answers until it is told to end."""
+    """Serves the page until told to stop."""
     ended = told_to_stop([signal.SIGTERM])
     pages = LastPage("the first reading")
     server = Server(port, pages)
@@ -158,7 +158,7 @@ def run(node: str, root: str, devices: str, port: int, period: float) -> int:
 
 
 def _words(file: Path) -> Iterator[list[str]]:
-    """Words of each whole line of a file that may be missing; the last one without its end is still being written."""
+    """Words of each complete line of a file that may be missing; a last line without newline is still being written."""
     try:
         text = file.read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is kept of each object: some hundred bytes of several thousand."""
+"""The data kept of each object: some hundred bytes of several thousand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from trainyard_agent.usage import gpu_counts
 
 Object = dict[str, Any]
-RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"  # how a job stands by its own object
+RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"  # a job's state, by its own object
 WORKFLOW, POD = "Workflow", "Pod"
 WORKFLOWS = "argoproj.io/v1alpha1/workflows"
 # Two kinds are called Job; series need a name for each.
@@ -22,7 +22,7 @@ def kind_of(group: str, kind: str) -> str:
 
 
 class JobKey(NamedTuple):
-    """A job: an object of one of the kinds, or what else owns pods, or a pod that nothing owns."""
+    """A job: an object of one of the kinds, another owner of pods, or a pod that has no owner."""
 
     namespace: str
     kind: str
@@ -30,7 +30,7 @@ class JobKey(NamedTuple):
 
 
 class Role(NamedTuple):
-    """Pods of a job that are alike: how many, the GPUs of one, and what one asks for."""
+    """Identical pods of a job: how many, the GPUs of one, and what one requests."""
 
     pods: int
     gpus: int
@@ -39,7 +39,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod. `why`: a reason of `reasons`, if it has no place or can't start; `deadline`: seconds since 1970, or 0."""
+    """A pod. `why`: a reason of `reasons` if it has no node or can't start; `deadline`: seconds since 1970, or 0."""
 
     name: str
     job: JobKey
@@ -60,7 +60,7 @@ class Pod:
 class Job:
     """A job of any kind. Times are seconds since 1970, 0 for none.
 
-    `least`: pods with which it runs, 0 for all of them; `begun`: a run that has begun, whose steps come and go.
+    `least`: pods with which it runs, 0 for all; `begun`: a pipeline's run that has begun, whose steps come and go.
     """
 
     key: JobKey
@@ -76,13 +76,13 @@ class Job:
 
     @property
     def wanted(self) -> int:
-        """Its pods at its full size; 0 for a kind that doesn't say."""
+        """Pods at the job's full size; 0 for a kind that doesn't declare it."""
         return sum(role.pods for role in self.roles)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a Workflow has beside what every job has. `seconds`: how long it took; `outcome` is "" while it runs."""
+    """What a Workflow has in addition to any job. `seconds`: how long it took; `outcome` is "" while it runs."""
 
     job: Job
     uid: str
@@ -94,7 +94,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A PodGroup. `owner`: what it was made for; `why`: a reason of `reasons`, where the scheduler says one."""
+    """A PodGroup. `owner`: the object it was made for; `why`: a reason of `reasons`, if the scheduler gives one."""
 
     seen: gpu_counts.Gang
     owner: JobKey | None
@@ -105,7 +105,7 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue: amounts by what they are. `parent`: the queue that it is part of, empty for the root."""
+    """A queue: amounts by resource and field. `parent`: the parent queue's name, empty for the root."""
 
     name: str
     parent: str
@@ -134,7 +134,7 @@ class Claim:
 
 @dataclass
 class Snapshot:
-    """Everything as it is at one moment; nodes by name."""
+    """The whole state at one moment; nodes by name."""
 
     nodes: dict[str, list[gpu_counts.Node]] = field(default_factory=dict)
     pods: list[Pod] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""A job of any kind to what is kept of it. All raise one of api.MALFORMED: members write them.
+"""Reads a job of any kind. All functions raise one of api.MALFORMED, for members write these objects.
 
-How a job stands is read as the janitor reads it, which removes claims by the same words.
+A job's state is read as the janitor reads it, which removes claims by the same rules.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from trainyard_agent.usage import gpu_counts
 
 RUN, PIPELINE = janitor.RUN, "trainyard.io/pipeline"  # labels
 SCHEDULE = "workflows.argoproj.io/cron-workflow"  # label
-MOST = 100_000  # pods of a role; more is a slip of the pen
+MOST = 100_000  # pods of a role; a larger number is a typo
 
 
 def job(obj: Object, gpus: tuple[str, ...]) -> Job:
-    """A job; `gpus`: what a GPU is called."""
+    """Reads a job; `gpus`: resource names of GPUs."""
     meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
     policy = spec.get("runPolicy") or {}
@@ -43,7 +43,7 @@ def job(obj: Object, gpus: tuple[str, ...]) -> Job:
 
 
 def run(obj: Object, gpus: tuple[str, ...]) -> Run:
-    """A Workflow."""
+    """Reads a Workflow."""
     meta, status = obj["metadata"], obj.get("status") or {}
     labels, phase = meta.get("labels") or {}, status.get("phase")
     began, ended = gpu_counts.time(status.get("startedAt")), gpu_counts.time(status.get("finishedAt"))
@@ -75,13 +75,13 @@ def _state(obj: Object) -> str:
 
 
 def _least(spec: Object) -> int:
-    """Pods with which it runs, as an elastic job, Volcano's and training-operator's gangs have it; 0: all of them."""
+    """Pods with which a job runs, from where elastic jobs, Volcano and training-operator have it; 0: all of them."""
     elastic, gang = spec.get("elasticPolicy") or {}, (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     return max(0, int(elastic.get("minReplicas") or spec.get("minAvailable") or gang.get("minAvailable") or 0))
 
 
 def _queue(spec: Object, notes: Object) -> str:
-    """The queue that a job names: where training-operator, Volcano and Kubernetes have it."""
+    """The queue that a job names, from where training-operator, Volcano and Kubernetes have it."""
     gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     template = ((spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
     pods = (spec.get("podMetadata") or {}).get("annotations") or {}
@@ -107,7 +107,7 @@ def _role(count: Any, template: Any, gpus: tuple[str, ...]) -> Role:
 
 
 def _asks(spec: Object) -> dict[str, float]:
-    """What one pod counts for in a quota, as quotas call it; containers that run before are left out."""
+    """What one pod counts for in a quota, by the quota's resource names; init containers are left out."""
     found: dict[str, float] = {"pods": 1.0, "count/pods": 1.0}
     for container in spec.get("containers") or []:
         given = container.get("resources") or {}

@@ -1,4 +1,4 @@
-"""Queues, quotas, claims and nodes to what is kept of them. All raise one of api.MALFORMED."""
+"""Reads queues, quotas, claims and nodes. All functions raise one of api.MALFORMED."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trainyard_agent.quantity import number, numbers
 
 
 def queue(obj: Object) -> Queue:
-    """A queue."""
+    """Reads a queue."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     given = {
         "guarantee": (spec.get("guarantee") or {}).get("resource"),
@@ -23,7 +23,7 @@ def queue(obj: Object) -> Queue:
 
 
 def quota(obj: Object) -> Quota:
-    """A quota, as its controller has counted it."""
+    """Reads a quota, with its controller's counts."""
     meta, status = obj["metadata"], obj.get("status") or {}
     hard = numbers(status.get("hard") or (obj.get("spec") or {}).get("hard"))
     names = {name: word(name) for name in hard}
@@ -37,7 +37,7 @@ def quota(obj: Object) -> Quota:
 
 
 def claim(obj: Object) -> Claim:
-    """A volume claim: what it has, or asks for as long as it has nothing."""
+    """Reads a volume claim: its capacity, or its request until it is bound."""
     meta = obj["metadata"]
     has = ((obj.get("status") or {}).get("capacity") or {}).get("storage")
     asks = (((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")

@@ -1,4 +1,4 @@
-"""A pod or a PodGroup of the API to what is kept of it. All raise one of api.MALFORMED: members write them."""
+"""Reads a pod or a PodGroup. All functions raise one of api.MALFORMED, for members write these objects."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from trainyard_agent.usage import gpu_counts
 
 QUEUE = "scheduling.volcano.sh/queue-name"  # annotation
 SUBMITTER = "trainyard.io/submitted-by"  # annotation: who made it
-LONGEST = 253  # characters that are kept of what members write
+LONGEST = 253  # characters that are kept of texts by members
 
 
 def word(text: object) -> str:
-    """A short text, once in memory however often it comes.
+    """A short text, interned so that it is in memory only once.
 
-    Members write some of them, owners' names and kinds too, which Kubernetes does not look at: alerts carry them into
-    mails and chats, so what can't be printed becomes a question mark.
+    Members write some of them, even owners' names and kinds, which Kubernetes does not check: alerts carry them into
+    mails and chats, so characters that can't be printed become question marks.
     """
     short = str(text or "")[:LONGEST]
     return sys.intern(short if short.isprintable() else "".join(one if one.isprintable() else "?" for one in short))
 
 
 def person(notes: Object) -> str:
-    """Who made it, as its note says. Alerts carry it into mails and chats: only what can be printed is taken."""
+    """The submitter according to the annotation. Alerts carry the name into mails and chats, so `word` cleans it."""
     return word(notes.get(SUBMITTER))
 
 
 def seconds(at: datetime | None) -> float:
-    """Since 1970; 0 for none."""
+    """Seconds since 1970; 0 for None."""
     return at.timestamp() if at else 0.0
 
 
 def owner(meta: Object) -> JobKey | None:
-    """What an object was made for: its controller, else the first owner there is."""
+    """The job that an object was made for: its controller, else its first owner."""
     owners = meta.get("ownerReferences") or []
     found = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
     if not found:
@@ -45,7 +45,7 @@ def owner(meta: Object) -> JobKey | None:
 
 
 def pod(obj: Object, gpus: tuple[str, ...]) -> Pod:
-    """A pod; `gpus`: what a GPU is called."""
+    """Reads a pod; `gpus`: resource names of GPUs."""
     meta, status = obj["metadata"], obj.get("status") or {}
     notes, name = meta.get("annotations") or {}, str(meta["name"])
     seen = gpu_counts.any_pod(obj, gpus)
@@ -67,7 +67,7 @@ def pod(obj: Object, gpus: tuple[str, ...]) -> Pod:
 
 
 def gang(obj: Object, gpus: tuple[str, ...]) -> Gang:
-    """A PodGroup."""
+    """Reads a PodGroup."""
     status = obj.get("status") or {}
     return Gang(
         seen=gpu_counts.gang(obj, gpus),
@@ -79,5 +79,5 @@ def gang(obj: Object, gpus: tuple[str, ...]) -> Gang:
 
 
 def of_run(found: Gang) -> bool:
-    """Whether the gang is a run's: it has no size, since steps come one after the other."""
+    """Whether the gang is a run's: it has no size, since a run's steps run one after the other."""
     return found.owner is not None and found.owner.kind == WORKFLOW

@@ -1,6 +1,6 @@
-"""Why a job waits, in one word, out of what the scheduler and kubelet say.
+"""Why a job waits, in one word, derived from the messages of scheduler and kubelet.
 
-`trainyard jobs` shows their sentences; a series' label has to be one of a few words.
+`trainyard jobs` shows the full messages; a series' label must be one of a few words.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 QUOTA, QUEUE, GPUS, NODES, GANG, IMAGE, OTHER = "quota", "queue", "gpus", "nodes", "gang", "image", "other"
-# Why a container doesn't start, as its state says: those of scripts/trainyard/observe/pods.py, which a test compares.
+# Reasons why a container doesn't start: the same as in scripts/trainyard/observe/pods.py; a test compares them.
 NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable")
 ORIGIN = "Origin reason is "
-LONGEST = 4000  # characters of a message that are looked at
+LONGEST = 4000  # characters of a message that are searched
 
 
 def of_message(message: str, gpus: tuple[str, ...]) -> str:
-    """The reason in the scheduler's words; "" where it says nothing. `gpus`: what a GPU is called."""
+    """The reason in the scheduler's message; "" for an empty message. `gpus`: resource names of GPUs."""
     said = message[-LONGEST:].rsplit(ORIGIN, 1)[-1]
     if not said.strip():
         return ""
     low = said.lower()
     if any(f"Insufficient {resource}" in said for resource in gpus):
         return GPUS
-    # Before the words that follow, since names of pods are in it as well.
+    # Before the words that follow, since this message contains pods' names, too.
     if "nodes are " in low or "node(s)" in low or "Insufficient " in said:
         return NODES
     if "queue" in low or "overused" in low:
@@ -35,7 +35,7 @@ def of_message(message: str, gpus: tuple[str, ...]) -> str:
 
 
 def of_conditions(conditions: Any, kind: str, status: str, gpus: tuple[str, ...]) -> str:
-    """The reason in the last condition of this type that has this status; "" where there is none."""
+    """The reason in the last condition of this type and status; "" without such a condition."""
     for one in reversed(conditions or []):
         if one.get("type") == kind and one.get("status") == status:
             return of_message(str(one.get("message") or ""), gpus) or OTHER
@@ -43,7 +43,7 @@ def of_conditions(conditions: Any, kind: str, status: str, gpus: tuple[str, ...]
 
 
 def of_containers(status: Any) -> str:
-    """`image` or `other` where a container of a pod can't start; "" where none is held up."""
+    """`image` or `other` if a container of the pod can't start; "" if all can."""
     for one in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         reason = ((one.get("state") or {}).get("waiting") or {}).get("reason") or ""
         if reason in NO_IMAGE:

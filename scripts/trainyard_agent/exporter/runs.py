@@ -1,4 +1,4 @@
-"""Runs of pipelines as they end: a counter, and how long the last one took."""
+"""Ended runs of pipelines: a counter, and how long the last one took."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from trainyard_agent.exporter.model import FAILED, STOPPED, SUCCEEDED, Run
 from trainyard_agent.exporter.series import Page
 
 OUTCOMES = (SUCCEEDED, FAILED, "error", STOPPED)
-MOST = 200  # pipelines of a team; members name them
-REST = "others"  # those beyond
+MOST = 200  # pipelines per team, because members name them
+REST = "others"  # label of the pipelines beyond that
 
 
 class Runs:
-    """What ended since this began.
+    """Runs that ended since the exporter started.
 
-    Runs that were over before count for nothing: a restart would count those of them again that are still there. Every
+    Runs that were over before are not counted: a restart would count again those that still exist. Every
     pipeline begins with zeros, so that `increase` sees its first end.
     """
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], dict[str, int]] = {}
         self._last: dict[tuple[str, str], tuple[float, float]] = {}  # when it ended, how long it took
-        self._ended: set[str] = set()  # uids of runs that are over and still there
+        self._ended: set[str] = set()  # uids of runs that are over and still exist
         self._begun = False
 
     def look(self, runs: Iterable[Run], teams: set[str]) -> None:
-        """Takes over what ended since the last time."""
+        """Records the runs that ended since the last call."""
         there: set[str] = set()
         for run in runs:
             if run.job.key.namespace not in teams:
@@ -43,7 +43,7 @@ class Runs:
         self._ended, self._begun = there, True
 
     def write(self, page: Page) -> None:
-        """Its series."""
+        """Writes the series of runs."""
         for (team, pipeline), counts in self._counts.items():
             for outcome, count in counts.items():
                 page.add("trainyard_runs_total", (team, pipeline, outcome), count)

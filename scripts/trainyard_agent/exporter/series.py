@@ -1,7 +1,7 @@
-"""Prometheus' text format, and every series that there is, with its type and what it says.
+"""Prometheus' text format, and every series with its type and help text.
 
-A writer of our own: the platform's image has no client library, and of the format only two things are needed, labels
-that are escaped and one block for each name.
+The writer is our own: the platform's image has no client library, and the format needs only two things, escaped
+labels and one block per name.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Characters of a label's value: members write some of them. Names of Kubernetes are never longer, and must not be cut:
-# two pods of one name in a page would fail the rules that join by it, for all teams.
+# Characters of a label's value, since members write some of them. Kubernetes' names are never longer, and must not be
+# cut: two pods with the same name in a page would make the rules that join by it fail, for all teams.
 LONGEST = 253
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -77,12 +77,12 @@ ALL: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 @dataclass
 class Page:
-    """Lines by series, put together in the end as the format wants them."""
+    """Lines by series, joined at the end in the order that the format requires."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, name: str, values: Iterable[str], number: float) -> None:
-        """One sample; `values` are those of the series' labels, in their order."""
+        """Adds one sample; `values` are the values of the series' labels, in their order."""
         labels = ",".join(
             [f'{label}="{escaped(value)}"' for label, value in zip(ALL[name][1], values, strict=True) if value]
         )
@@ -91,7 +91,7 @@ class Page:
         )
 
     def text(self) -> str:
-        """All of it. A series without samples isn't named."""
+        """The whole page. A series without samples is left out."""
         found = []
         for name, (kind, _, about) in ALL.items():
             if name in self.lines:
@@ -100,11 +100,11 @@ class Page:
 
 
 def escaped(value: str) -> str:
-    """A label's value as it stands between quotes, not longer than it has to be."""
+    """A label's value, escaped for use between quotes and cut to the maximum length."""
     short = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
     return short.translate(_ESCAPED) if '"' in short or "\\" in short or "\n" in short else short
 
 
 def plain(number: float) -> str:
-    """Whole numbers without a point."""
+    """A number as text, whole numbers without a decimal point."""
     return str(int(number)) if number == int(number) else repr(round(number, 3))

@@ -13,7 +13,7 @@ WAITS = (QUEUED, WAITING, STARTING)
 
 
 def write(page: Page, found: Mapping[JobKey, JobState], quotas: Iterable[Quota], now: float) -> None:
-    """All of them; `now` in seconds since 1970."""
+    """Writes all series of jobs; `now` in seconds since 1970."""
     by_team: dict[str, list[Quota]] = {}
     for quota in quotas:
         by_team.setdefault(quota.team, []).append(quota)
@@ -41,9 +41,9 @@ def write(page: Page, found: Mapping[JobKey, JobState], quotas: Iterable[Quota],
 
 
 def _gang(page: Page, one: JobState, written: set[tuple[str, str, str]]) -> None:
-    """Volcano leaves a gang as it was when its pods have gone: one without pods that doesn't wait says nothing.
+    """Writes a gang's series. Volcano keeps a gang's status when its pods have gone: skips one without pods or wait.
 
-    Jobs of two kinds may have one name, and these series have no kind: the first one is written.
+    Jobs of two kinds may share a name, and these series have no kind: only the first one is written.
     """
     place = (one.key.namespace, one.queue, one.key.name)
     if not one.gang or not (one.live or one.gang_waits) or place in written:

@@ -12,7 +12,7 @@ from trainyard_agent.usage import gpu_counts
 
 
 def owners(contract: Mapping[str, Any]) -> dict[str, str]:
-    """By queue: the team whose own it is, or the owner that the contract says."""
+    """The owner of each queue: the team of that name, or the owner in the contract."""
     found = {one["name"]: str(one.get("owner") or "") for one in contract.get("queues") or []}
     return found | {team["name"]: team["name"] for team in contract.get("teams") or []}
 
@@ -20,7 +20,7 @@ def owners(contract: Mapping[str, Any]) -> dict[str, str]:
 def write(
     page: Page, seen: Snapshot, teams: set[str], whose: Mapping[str, str], waiting: Iterable[gpu_counts.Gang]
 ) -> None:
-    """All of them; `whose`: the team of each queue."""
+    """Writes all series of the platform; `whose`: the team of each queue."""
     _queues(page, seen.queues, whose, Counter(gang.queue for gang in waiting))
     _quotas(page, [quota for quota in seen.quotas if quota.team in teams])
     for claim in seen.claims:

@@ -1,4 +1,4 @@
-"""The server: /metrics has the last page, /healthz says whether pages are still made."""
+"""The server: /metrics returns the last page, /healthz tells whether pages are still made."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LEVEL = 1  # of gzip: a tenth of the size for a fiftieth of a second
 
 
 class LastPage:
-    """The last page, also packed, and when it was made (seconds that never go back)."""
+    """The last page, plain and compressed, and when it was made (seconds of a monotonic clock)."""
 
     def __init__(self, awaited: str) -> None:
         self.awaited, self.made = awaited, time.monotonic()
         self.plain, self.packed = b"", b""
 
     def put(self, text: str) -> None:
-        """A new page."""
+        """Stores a new page."""
         plain = text.encode()
         self.plain, self.packed = plain, gzip.compress(plain, LEVEL)
         self.awaited = ""
@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        """A page; 503 as long as nothing can be said."""
+        """Returns a page; 503 before the first one."""
         shown = self.server.shown
         path = self.path.partition("?")[0]
         if path == "/healthz":
@@ -68,11 +68,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Scrapes are many and not worth a line."""
+        """Logs nothing: scrapes are frequent."""
 
 
 class Server(ThreadingHTTPServer):
-    """Answers on a port; 0 is any that is free."""
+    """HTTP server on a port; 0 is any free one."""
 
     daemon_threads = True
 

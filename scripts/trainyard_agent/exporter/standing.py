@@ -1,4 +1,4 @@
-"""How every job stands: its pods and gang, whether it waits, since when and why."""
+"""The state of every job: its pods and gang, whether it waits, since when and why."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trainyard_agent.exporter.model import POD, RUNNING, WORKFLOW, Gang, Job, Jo
 from trainyard_agent.usage import gpu_counts
 
 QUEUED, WAITING, STARTING, ENDING = "queued", "waiting", "starting", "ending"
-NOBODY = "unknown"  # a job that doesn't say who made it
+NOBODY = "unknown"  # the submitter of a job that names none
 
 
 @dataclass
 class JobState:
-    """A job with what belongs to it. `job` is None for a pod of its own, and for what else owns pods."""
+    """A job with its pods and gang. `job` is None for a pod without an owner, and for other owners of pods."""
 
     key: JobKey
     job: Job | None = None
@@ -28,7 +28,7 @@ class JobState:
 
     @property
     def labels(self) -> tuple[str, str, str, str, str]:
-        """Those of its series, in the order of series.JOB."""
+        """Labels of the job's series, in the order of series.JOB."""
         return self.key.namespace, self.queue, self.key.name, self.key.kind, self.person
 
     @property
@@ -43,14 +43,14 @@ class JobState:
 
     @property
     def least(self) -> int:
-        """With how many pods it runs."""
+        """The number of pods with which it runs."""
         if self.job and self.key.kind != WORKFLOW:
             return self.job.least or self.job.wanted or 1
         return 1 if self.key.kind in (WORKFLOW, POD) else max(1, len(self.live))
 
     @property
     def asked(self) -> int:
-        """GPUs at its full size."""
+        """GPUs that it requests at its full size."""
         if self.over:
             return 0
         written = sum(role.pods * role.gpus for role in self.job.roles) if self.job else 0
@@ -62,17 +62,17 @@ class JobState:
 
     @property
     def held(self) -> int:
-        """GPUs of its pods that have a place."""
+        """GPUs of its scheduled pods."""
         return sum(pod.gpus for pod in self.pods if pod.seen.node and not pod.seen.over)
 
     @property
     def deadline(self) -> float:
-        """When it is ended, seconds since 1970; 0 where nothing says so. A Volcano Job has none, its pods do."""
+        """When it will be stopped, in seconds since 1970; 0 for never. A Volcano Job has no deadline, its pods do."""
         own = self.job.deadline if self.job else 0.0
         return own or min((pod.deadline for pod in self.live if pod.deadline), default=0.0)
 
     def phase(self) -> str:
-        """One word."""
+        """The job's phase as one word."""
         if self.job and self.over:
             return self.job.state
         live = self.live
@@ -81,16 +81,16 @@ class JobState:
             return RUNNING
         if any(not pod.seen.node for pod in live):
             return QUEUED
-        if self.job and self.job.begun and not live:  # a run between two steps
+        if self.job and self.job.begun and not live:  # a pipeline's run between two steps
             return RUNNING
-        if len(live) < len(self.pods) and running == len(live):  # some have ended, and no others come
+        if len(live) < len(self.pods) and running == len(live):  # some pods have ended, and no others follow
             return RUNNING if live else ENDING
         if self.gang_waits:
             return QUEUED
         return STARTING if live else WAITING
 
     def since(self) -> float:
-        """Since when it waits, seconds since 1970: since it was made, or since its pods were created again."""
+        """Since when it waits, in seconds since 1970: its creation, or the time its pods were created again."""
         made = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created]
         anew = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created and not pod.seen.node]
         placed = any(pod.seen.node for pod in self.pods)
@@ -99,7 +99,7 @@ class JobState:
         return self.job.created if self.job else min(made, default=0.0)
 
     def why(self, quotas: Iterable[Quota]) -> str:
-        """The reason that it waits for."""
+        """The reason why it waits."""
         live = self.live
         if any(pod.why == reasons.IMAGE for pod in live):
             return reasons.IMAGE
@@ -122,7 +122,7 @@ class JobState:
 
 
 def standings(seen: Snapshot, teams: set[str], waiting: set[tuple[str, str]]) -> dict[JobKey, JobState]:
-    """Every job of the teams; `waiting` are gangs without a place, by namespace and name."""
+    """Every job of the teams; `waiting` are unscheduled gangs, by namespace and name."""
     found: dict[JobKey, JobState] = {}
     for job in seen.jobs:
         if job.key.namespace in teams:
@@ -147,20 +147,20 @@ def standings(seen: Snapshot, teams: set[str], waiting: set[tuple[str, str]]) ->
 
 
 def waiting_gangs(seen: Snapshot) -> list[tuple[gpu_counts.Gang, int]]:
-    """Gangs without a place, as `trainyard gpus` counts them, those without GPUs as well."""
+    """Unscheduled gangs, as `trainyard gpus` counts them, including those without GPUs."""
     cluster = gpu_counts.Cluster(seen.nodes, [pod.seen for pod in seen.pods], [gang.seen for gang in seen.gangs])
     return gpu_counts.waiting_gangs(cluster)
 
 
 def _person(one: JobState, runs: Mapping[tuple[str, str], Job]) -> str:
-    """Who made it: its own note, its pods', or its run's."""
+    """The submitter: from the job's own annotation, its pods', or its run's."""
     own = one.job.person if one.job else ""
     run = runs.get((one.key.namespace, one.job.run)) if one.job and one.job.run else None
     return own or next((pod.person for pod in one.pods if pod.person), "") or (run.person if run else "") or NOBODY
 
 
 def _is_full(quota: Quota, role: Role) -> bool:
-    """Whether one more such pod would be refused."""
+    """Whether the quota would refuse one more such pod."""
     return any(
         name in quota.hard and quota.used.get(name, 0.0) + amount > quota.hard[name]
         for name, amount in role.asks.items()

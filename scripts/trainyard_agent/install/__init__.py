@@ -1,1 +1,1 @@
-"""What puts the platform on a cluster or takes it off: setup, CRDs, nodes, queues, teams, certificates, self-test."""
+"""Puts the platform on a cluster or takes it off: setup, CRDs, nodes, queues, teams, certificates, self-test."""

@@ -9,7 +9,7 @@ from trainyard_agent.say import PlatformError, say
 
 
 def run(name: str, size: str, storage_class: str) -> int:
-    """Make the claim, or leave the one that is there. Raises PlatformError."""
+    """Make the claim unless it exists. Raises PlatformError."""
     api = Api()
     spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
     if storage_class:

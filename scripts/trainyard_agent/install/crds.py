@@ -1,4 +1,4 @@
-"""Before an upgrade: brings CRDs that Helm installs only once to the state of this release. They never move back."""
+"""Upgrades CRDs, which Helm only installs, to the state of this release before an upgrade. It never downgrades them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trainyard_agent.say import PlatformError, say
 MANAGER = "trainyard-crds"
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VERSION = "trainyard.io/crd-version"  # the component's version, written at packaging
-# Its generation when it was last moved. One that somebody has changed since has another, and the next upgrade moves it
-# back; where both this and the digest agree, the chart leaves the hook out.
+# The CRD's generation after the last move. If somebody has changed the CRD since, its generation differs, and the next
+# upgrade moves it back; if both this and the digest match, the chart leaves the hook out.
 GENERATION = "trainyard.io/crd-generation"
 
 
 def version(crd: dict[str, Any]) -> tuple[int, ...]:
-    """The component version that a CRD was packaged with; () where it doesn't say."""
+    """The component version that a CRD was packaged with; () without the annotation."""
     text = crd["metadata"].get("annotations", {}).get(VERSION, "")
     return tuple(int(number) for number in re.findall(r"\d+", text))
 
@@ -49,7 +49,7 @@ def must_stay(crd: dict[str, Any], held: dict[str, Any] | None) -> str:
 
 
 def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
-    """Apply all of them or none: every one is judged, and tried by a dry run, before the first is changed."""
+    """Apply all CRDs or none: each is checked and tried with a dry run before the first one changes."""
     todo = []
     for crd in crds:
         name = crd["metadata"]["name"]
@@ -78,13 +78,13 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
 
 
 def _apply(api: Api, crd: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
-    """Server-side apply. Helm owns the fields since the installation; they are taken over."""
+    """Server-side apply. Helm owns the fields since the installation; this takes them over."""
     with needed(f"CRD {crd['metadata']['name']} was not applied"):
         return api.apply(f"{PATH}/{crd['metadata']['name']}", crd, manager=MANAGER, dry_run=dry_run)
 
 
 def run(folder: str, timeout: float) -> int:
-    """Every `*.json` of the folder is one CRD. Raises PlatformError with the reason."""
+    """Apply the CRD in every `*.json` of the folder. Raises PlatformError with the reason."""
     crds = [json.loads(file.read_text()) for file in sorted(Path(folder).glob("*.json"))]
     move(Api(), crds, Clock(timeout))
     return 0

@@ -1,7 +1,7 @@
-"""The gate for StrictFIFO: while a queue's first job can't start, none behind it does. Volcano's extender asks here.
+"""The gate for StrictFIFO: while a queue's first job can't start, none behind it does. Volcano's extender calls it.
 
-Volcano takes the jobs of a queue in turn, by priority and then by age, and goes on to the next when one doesn't fit.
-Before each it asks whether the queue has had enough. It has when the job before got no place: then all the others wait
+Volcano tries the jobs of a queue in turn, by priority and then by age, and takes the next when one doesn't fit.
+Before each it asks whether the queue is overused. The gate answers yes if the job before got no place: all others wait
 for the next round, which begins with the same job. That is StrictFIFO, whatever keeps the first from starting
 (too few GPUs, too few on one node, the queue's own bound), in every queue for itself.
 """
@@ -16,23 +16,23 @@ from typing import Any
 
 from trainyard_agent.say import say
 
-PIPELINED = 4  # Volcano's number for a pod that is promised what another still holds
+PIPELINED = 4  # Volcano's number for a pod that is promised resources which another still holds
 
 
 class StrictFifoGate:
-    """What happened in the scheduler's present round, from its questions."""
+    """State of the scheduler's current round, gathered from its requests."""
 
     def __init__(self) -> None:
-        self._queue = ""  # whose job has its turn
-        self._given: dict[str, dict[str, int]] = {}  # by queue: pods that the last job holds, with their state
+        self._queue = ""  # UID of the queue that Volcano is trying
+        self._given: dict[str, dict[str, int]] = {}  # by queue: pods that the last job was given, with their state
 
     def close(self, _: dict[str, Any]) -> dict[str, Any]:
-        """The round is over."""
+        """Ends the round."""
         self._given.clear()
         return {}
 
     def overused(self, said: dict[str, Any]) -> dict[str, Any]:
-        """May the next job of this queue have its turn? Not when the one before got nothing, or only a promise."""
+        """Whether the queue's next job must wait: the one before got no resources, or only a promise."""
         self._queue = said["queue"]["UID"]
         given = self._given.get(self._queue)
         if given is not None and (not given or PIPELINED in given.values()):
@@ -41,23 +41,23 @@ class StrictFifoGate:
         return {"overused": False}
 
     def allocate(self, said: dict[str, Any]) -> dict[str, Any]:
-        """A pod of the job that has its turn was given a place."""
+        """Records that a pod of the current job was given a place."""
         self._given.setdefault(self._queue, {})[said["task"]["UID"]] = said["task"]["Status"]
         return {}
 
     def deallocate(self, said: dict[str, Any]) -> dict[str, Any]:
-        """It was taken back, since the job doesn't fit as a whole."""
+        """Records that the place was taken back, since the job doesn't fit as a whole."""
         self._given.setdefault(self._queue, {}).pop(said["task"]["UID"], None)
         return {}
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # connections stay open
-    wbufsize = -1  # head and body leave together, or every answer waits 40 ms for the other side's acknowledgement
+    wbufsize = -1  # send head and body together, or every answer waits 40 ms for the peer's acknowledgement
     server: _Server
 
     def do_POST(self) -> None:
-        """One question of Volcano."""
+        """Answers one request from Volcano."""
         action = self.server.actions.get(self.path)
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = json.dumps(action(said) if action else {}).encode()
@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Questions are many and not worth a line."""
+        """Logs nothing: requests are frequent."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -86,7 +86,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def run(port: int) -> int:
-    """Answers the scheduler beside it until it is told to end."""
+    """Answers the scheduler in the same pod until told to stop."""
     server = _Server(port)
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: threading.Thread(target=server.shutdown).start())

@@ -13,7 +13,7 @@ PROC = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class Gpus:
-    """What a node has. `model` is the product's name ("" unknown); `memory_mib` is per GPU in MiB, 0 unknown."""
+    """The GPUs of a node. `model` is the product's name ("" unknown); `memory_mib` is per GPU in MiB, 0 unknown."""
 
     count: int
     model: str = ""
@@ -32,12 +32,12 @@ def find(driver_root: str, proc: Path = PROC) -> Gpus:
     asked = by_nvml(driver_root)
     if listed.count == 0:
         return asked
-    # NVML needs the device nodes, which an unprivileged pod doesn't have on a real host; if it answers, it knows more.
+    # NVML needs the device nodes, which an unprivileged pod lacks on a real host; if it answers, it has more details.
     return Gpus(listed.count, listed.model or asked.model, asked.memory_mib)
 
 
 def by_proc(proc: Path = PROC) -> Gpus:
-    """Counts the folders that the kernel driver makes, one a GPU."""
+    """Counts the folders that the kernel driver makes, one per GPU."""
     try:
         files = sorted(proc.glob("*/information"))
     except OSError:
@@ -55,7 +55,7 @@ def by_proc(proc: Path = PROC) -> Gpus:
 
 
 def by_nvml(driver_root: str) -> Gpus:
-    """Asks the driver's management library in a child process, so that a crash of it can't end this one."""
+    """Queries the driver's management library in a child process, so that its crash can't end this one."""
     library = Path(driver_root) / LIBRARY
     if not library.exists():
         return Gpus(0)

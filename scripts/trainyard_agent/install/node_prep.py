@@ -1,4 +1,4 @@
-"""Node preparation: gives the node that this pod runs on the labels and the taint of its pool, and keeps them."""
+"""Node preparation: gives the pod's node the labels and the taint of its pool, and keeps them there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNT, MEMORY = "nvidia.com/gpu.count", "nvidia.com/gpu.memory"
 def choose_pool(pools: list[dict[str, Any]], labels: dict[str, str], found: gpus.Gpus) -> dict[str, Any] | None:
     """The pool of a node: the first whose selector its labels match, else the first selector-less one of its kind.
 
-    A node that once showed GPUs stays a GPU node when they vanish: taking the taint off would let others in.
+    A node that once had GPUs stays a GPU node when they vanish: removing the taint would let other pods in.
     """
     for pool in pools:
         selector = pool.get("selector") or {}
@@ -29,7 +29,7 @@ def choose_pool(pools: list[dict[str, Any]], labels: dict[str, str], found: gpus
             return pool
     kind = "gpu" if found.count > 0 or labels.get(PRESENT) == "true" else "cpu"
     if kind == "cpu":
-        # Labelled by hand or when the node was made, with the driver not up yet.
+        # Labelled by hand or at the node's creation, while the driver is not up yet.
         for pool in pools:
             marks = pool.get("labels") or {}
             if pool["kind"] == "gpu" and marks and all(labels.get(key) == value for key, value in marks.items()):
@@ -43,7 +43,7 @@ def label_value(text: str) -> str:
 
 
 def wanted_labels(pool: dict[str, Any], found: gpus.Gpus, labels: dict[str, str]) -> dict[str, str]:
-    """Labels that the node should have: its pool's, and what GPUs it has."""
+    """Labels that the node should have: those of its pool, and those that describe its GPUs."""
     want = {str(key): str(value) for key, value in (pool.get("labels") or {}).items()}
     if pool["kind"] != "gpu" or (found.count == 0 and labels.get(PRESENT) != "true"):
         return want
@@ -58,7 +58,7 @@ def wanted_labels(pool: dict[str, Any], found: gpus.Gpus, labels: dict[str, str]
 
 
 def mismatch(pool: dict[str, Any], found: gpus.Gpus) -> str:
-    """One sentence on how the node differs from what the contract expects of its pool; "" if it doesn't."""
+    """One sentence on how the node differs from what its pool expects; "" if it doesn't."""
     expected = pool.get("gpu") or {}
     if pool["kind"] != "gpu":
         return f"pool {pool['name']} is for CPU nodes, but there are {found.count} GPUs" if found.count else ""
@@ -70,7 +70,7 @@ def mismatch(pool: dict[str, Any], found: gpus.Gpus) -> str:
 
 
 def patch_for(node: dict[str, Any], pool: dict[str, Any], found: gpus.Gpus) -> dict[str, Any]:
-    """The merge patch that makes the node what it should be; {} when it already is."""
+    """The merge patch that gives the node its labels and taints; {} if it already has them."""
     meta = node["metadata"]
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     want = wanted_labels(pool, found, labels)
@@ -86,13 +86,13 @@ def patch_for(node: dict[str, Any], pool: dict[str, Any], found: gpus.Gpus) -> d
         if not (len(same) == 1 and same[0].get("value", "") == taint.get("value", "")):
             patch["spec"] = {"taints": [t for t in taints if t not in same] + [taint]}
     if patch:
-        # The taints are replaced as a whole: refuse to overwrite someone's change in between.
+        # The patch replaces all taints: refuse to overwrite a change that someone made meanwhile.
         patch.setdefault("metadata", {})["resourceVersion"] = meta["resourceVersion"]
     return patch
 
 
 def prepare(api: Api, name: str, pools: list[dict[str, Any]], found: gpus.Gpus) -> str:
-    """Bring the node in line once; returns what was changed, "" if nothing was."""
+    """Correct the node once; returns what was changed, "" if nothing was."""
     node = api.get(f"/api/v1/nodes/{name}")
     pool = choose_pool(pools, node["metadata"].get("labels") or {}, found)
     if pool is None:
@@ -106,7 +106,7 @@ def prepare(api: Api, name: str, pools: list[dict[str, Any]], found: gpus.Gpus) 
 
 
 def run(contract: str, driver_root: str, period: float, node: str, *, once: bool = False) -> int:
-    """Look every `period` seconds until told to stop; errors of the API are said once and tried again."""
+    """Check the node every `period` seconds until told to stop; print each API error once and try again."""
     stop, api = rounds.told_to_stop(), Api()
     before: tuple[gpus.Gpus | None, str] = (None, "")
     while True:

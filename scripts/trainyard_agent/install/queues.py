@@ -1,4 +1,4 @@
-"""Queues of the release, a tree below Volcano's root: a parent is made before its children and removed after them."""
+"""Queues of the release, a tree below Volcano's root: parents are made before their children and removed after them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MANAGER = "trainyard-setup"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 PODGROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
 DENIED = "denied the request"
-# Volcano's webhook reads queues from a cache that may not know the parent yet.
+# Volcano's webhook reads queues from a cache that may not have the parent yet.
 UNKNOWN_PARENT = ("failed to get parent queue", "parent queue")
-IDLE_PASSES = 4  # passes without progress after which a refusal is believed; the cache is that far behind at most
-EMPTY_SECONDS = 30.0  # a queue whose last job has just gone is given this long to become empty
+IDLE_PASSES = 4  # passes without progress after which a refusal is final; the cache lags by fewer
+EMPTY_SECONDS = 30.0  # seconds that a queue whose last job has just gone has to become empty
 
 
 class RefusedError(Exception):
-    """Volcano's admission looked at a queue and said no."""
+    """Volcano's admission refused a queue on the merits."""
 
 
 def apply(api: Api, obj: dict[str, Any]) -> str:
-    """Apply one queue; "" or why not yet. Raises RefusedError on the merits, PlatformError when it can never be."""
+    """Apply one queue; "" or why not yet. Raises RefusedError on the merits, PlatformError if it can never succeed."""
     name = obj["metadata"]["name"]
     try:
         api.apply(f"{QUEUES}/{name}", obj, manager=MANAGER)
@@ -42,7 +42,7 @@ def apply(api: Api, obj: dict[str, Any]) -> str:
 
 
 def apply_all(api: Api, objects: list[dict[str, Any]], clock: Clock) -> list[dict[str, Any]]:
-    """Apply every queue, as often as the order asks for; returns those that Volcano refuses on the merits.
+    """Apply every queue, repeatedly while their order requires it; returns those that Volcano refuses on the merits.
 
     Shares of siblings and of parent and child depend on each other, so that a queue may be refused until another one
     has changed, or is gone. Raises PlatformError when Volcano's admission does not answer in time.
@@ -75,7 +75,7 @@ def apply_all(api: Api, objects: list[dict[str, Any]], clock: Clock) -> list[dic
 
 
 def must_apply(api: Api, objects: list[dict[str, Any]], clock: Clock) -> None:
-    """As apply_all, but a refusal is the end. Raises PlatformError with Volcano's words about each."""
+    """Like apply_all, but a refusal is an error. Raises PlatformError with Volcano's message about each."""
     refusals = []
     for obj in apply_all(api, objects, clock):
         try:
@@ -92,9 +92,9 @@ def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:
 
 
 def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
-    """Delete the queues that carry our label and are not wanted any more, each once it is empty and has no children.
+    """Delete queues with our label that are no longer wanted, each once it is empty and has no children.
 
-    One that stays in use is named and left to the next upgrade: its jobs run on, and new ones may still come.
+    A queue still in use is reported and left to the next upgrade: its jobs run on, and new ones may still come.
     """
     end = min(clock.end, time.monotonic() + EMPTY_SECONDS)
     while True:
@@ -115,7 +115,7 @@ def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
             elif name in users:
                 reasons[name] = f"{len(users[name])} jobs are in it, {users[name][0]} among them"
             elif said := delete(api, f"{QUEUES}/{name}"):
-                reasons[name] = said  # Volcano's words
+                reasons[name] = said  # Volcano's message
             else:
                 say(f"queue {name} removed: it is gone from the values")
         if not reasons:

@@ -1,7 +1,7 @@
-"""Quotas that count objects of kinds which CRDs bring.
+"""Quotas that count objects of kinds from CRDs.
 
-Kubernetes refuses whatever a quota counts and has no figure for, and its controller learns of new kinds every half
-minute. A quota that came too early gets its figures minutes later; created again, it has them at once.
+Kubernetes refuses objects that a quota counts but has no usage for, and its controller discovers new kinds every half
+minute. A quota created too early gets its usage minutes later; created again, it has it at once.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from trainyard_agent.api import Api, ApiError, delete
 from trainyard_agent.clock import Clock
 
 MANAGER = "trainyard-setup"
-OWNER = "team-counts"  # the chart's quota beside it, with which it goes
-FIGURES_S = 3.0  # a quota whose kinds are known has its figures by then
+OWNER = "team-counts"  # the chart's quota in the same namespace, which owns this one
+FIGURES_S = 3.0  # a quota whose kinds are known has its usage by then
 
 
 def path_of(quota: dict[str, Any]) -> str:
@@ -25,7 +25,7 @@ def path_of(quota: dict[str, Any]) -> str:
 
 
 def lacking(api: Api, quota: dict[str, Any]) -> str:
-    """The first resource of the quota that has no figure; "" when all have one."""
+    """The first resource of the quota without usage, or the API's error; "" when all have usage."""
     try:
         used = (api.get(path_of(quota)).get("status") or {}).get("used") or {}
     except ApiError as error:
@@ -34,7 +34,7 @@ def lacking(api: Api, quota: dict[str, Any]) -> str:
 
 
 def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
-    """Apply one quota; "" once it counts. One that doesn't is taken away again, and the reason returned."""
+    """Apply one quota; "" once it counts. A quota that doesn't is deleted again, and the reason returned."""
     meta = quota["metadata"]
     try:
         beside = api.get(path_of({"metadata": {**meta, "name": OWNER}}))
@@ -51,6 +51,6 @@ def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
 
 
 def apply_all(api: Api, quotas: list[dict[str, Any]], clock: Clock) -> None:
-    """Apply every quota. Raises PlatformError when Kubernetes counts one of its kinds not in time."""
+    """Apply every quota. Raises PlatformError when Kubernetes doesn't count one of its kinds in time."""
     for quota in quotas:
         clock.wait(f"the quota of {quota['metadata']['namespace']}", functools.partial(apply, api, quota))

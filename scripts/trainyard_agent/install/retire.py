@@ -1,4 +1,4 @@
-"""Before an upgrade: ends a Deployment of this namespace that others take over from, its pods included."""
+"""Before an upgrade: deletes a Deployment of this namespace that others replace, including its pods."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from trainyard_agent.api import Api, ApiError
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError
 
-# The Deployment stays until what it has made is gone.
+# Foreground deletion: the Deployment stays until its pods are gone.
 OPTIONS = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
 
 
 def gone(api: Api, path: str) -> str:
-    """ "" once it is gone, else why not yet; asks for its end. Raises PlatformError."""
+    """The reason why the Deployment is not gone yet; "" once it is. Deletes it if necessary. Raises PlatformError."""
     try:
         found = api.get(path)
         if not found["metadata"].get("deletionTimestamp"):
@@ -26,12 +26,12 @@ def gone(api: Api, path: str) -> str:
 
 
 def end(api: Api, deployment: str, clock: Clock) -> None:
-    """Waits until it is gone. Raises PlatformError with the reason."""
+    """Deletes the Deployment and waits until it is gone. Raises PlatformError with the reason."""
     path = f"/apis/apps/v1/namespaces/{api.namespace}/deployments/{deployment}"
     clock.wait(f"the end of Deployment {deployment}", lambda: gone(api, path))
 
 
 def run(deployment: str, timeout: float) -> int:
-    """Raises PlatformError with the reason."""
+    """Deletes the Deployment within `timeout` seconds. Raises PlatformError with the reason."""
     end(Api(), deployment, Clock(timeout))
     return 0

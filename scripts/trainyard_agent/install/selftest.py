@@ -1,4 +1,4 @@
-"""What `helm test` runs: is everything there that the contract promises, for someone with few rights?"""
+"""The test behind `helm test`: checks, with few permissions, that everything the contract promises exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainyard_agent.store import connect as stores
 
 
 def _queue(api: Api, name: str) -> str:
-    """Open once the controller has seen it, which takes a moment after it was made."""
+    """Check that the queue is open, which takes a moment after its creation."""
     state = ""
     for _ in range(20):
         state = api.get(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}").get("status", {}).get("state", "")
@@ -34,7 +34,7 @@ def _class(api: Api, name: str, value: int) -> str:
 
 
 def _bucket(name: str, access: str, external: bool) -> str:
-    """Write and read back where that is allowed; where it isn't, a write must be refused."""
+    """Write and read back where that is allowed; elsewhere check that a write is refused."""
     from minio.error import S3Error
 
     store = stores.client(stores.access())
@@ -61,7 +61,7 @@ def _bucket(name: str, access: str, external: bool) -> str:
 
 
 def checks(api: Api, contract: dict[str, Any], *, storage_class: bool, queues: bool) -> dict[str, Callable[[], str]]:
-    """Each check by its name; one returns a word on what it saw or raises."""
+    """Each check by its name; a check returns a word about what it found, or raises."""
     todo: dict[str, Callable[[], str]] = {}
     for queue in contract["queues"] if queues else []:
         todo[f"queue {queue['name']}"] = partial(_queue, api, queue["name"])

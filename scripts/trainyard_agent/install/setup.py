@@ -1,4 +1,4 @@
-"""The last phase of an installation: what needs the operators is applied once they answer, and pruned."""
+"""The last phase of an installation: applies and prunes what needs the operators, once they answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from trainyard_agent.store import buckets, logs, s3_users, store_metrics
 
 
 def established(api: Api, name: str) -> str:
-    """ "" once the CRD serves, else the reason."""
+    """The reason why the CRD is not served yet; "" once it is."""
     try:
         crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     except ApiError as error:
         return error.message
-    # For a moment after it was made, its conditions are null.
+    # Right after the CRD's creation, its conditions are null.
     conditions = {c["type"]: c for c in crd.get("status", {}).get("conditions") or []}
     if conditions.get("Established", {}).get("status") == "True":
         return ""
@@ -41,7 +41,7 @@ def probe_job(namespace: str) -> dict[str, Any]:
 
 
 def operator_answers(api: Api) -> str:
-    """ "" once training-operator's admission takes a dry-run job."""
+    """The reason why training-operator's admission does not accept a dry-run job yet; "" once it does."""
     path = f"/apis/kubeflow.org/v1/namespaces/{api.namespace}/pytorchjobs"
     try:
         api.call("POST", path, probe_job(api.namespace), query={"dryRun": "All"})
@@ -51,7 +51,7 @@ def operator_answers(api: Api) -> str:
 
 
 def run(plan_file: str, contract_file: str, timeout: float) -> int:
-    """Everything in order, within `timeout` seconds. Raises PlatformError with the reason."""
+    """Run all steps in order, within `timeout` seconds. Raises PlatformError with the reason."""
     plan = json.loads(Path(plan_file).read_text())
     contract = json.loads(Path(contract_file).read_text())
     clock, api = Clock(timeout), Api()

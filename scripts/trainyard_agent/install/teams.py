@@ -1,4 +1,4 @@
-"""Teams, as far as Helm can't see to them: accounts that Kubernetes makes itself, and namespaces of removed teams."""
+"""The part of teams that Helm can't manage: accounts that Kubernetes itself makes, and namespaces of removed teams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMESPACES = "/api/v1/namespaces"
 
 
 def _closed(api: Api, team: str) -> str:
-    """Take the token from the default service account of a team's namespace; "" or why not yet."""
+    """Turn off token mounting for the default service account of a team's namespace; "" or why not yet."""
     path = f"{NAMESPACES}/{team}/serviceaccounts/default"
     try:
         if api.get(path).get("automountServiceAccountToken") is False:
@@ -29,7 +29,7 @@ def _closed(api: Api, team: str) -> str:
 
 
 def close_accounts(api: Api, teams: list[str], clock: Clock) -> None:
-    """Pods that name no service account get no token. Raises PlatformError when there is no account in time."""
+    """Give pods that name no service account no token. Raises PlatformError when an account does not appear in time."""
     for team in teams:
         clock.wait(f"service account of team {team}", partial(_closed, api, team), quiet=True)
 
@@ -58,7 +58,7 @@ def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buck
 
 
 def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> list[str]:
-    """Begin to delete the namespaces of teams that are gone from the values; returns them. Raises PlatformError."""
+    """Start deleting the namespaces of teams that are gone from the values; returns them. Raises PlatformError."""
     with needed("namespaces of teams can't be listed"):
         found = api.get(NAMESPACES, {"labelSelector": f"{plan['label']},{TEAM}"}).get("items", [])
         gone = [item for item in found if item["metadata"]["name"] not in plan["teams"]]
@@ -75,7 +75,7 @@ def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> lis
 
 
 def _still_there(api: Api, team: str) -> str:
-    """ "" once a namespace is gone, else what holds it."""
+    """The reason why a namespace is not gone yet; "" once it is."""
     try:
         found = api.get(f"{NAMESPACES}/{team}")
     except ApiError as error:
@@ -86,7 +86,7 @@ def _still_there(api: Api, team: str) -> str:
 
 
 def await_removed(api: Api, teams: list[str], clock: Clock) -> None:
-    """Wait until these namespaces are gone. One that outlives the deadline is named: it goes in its own time."""
+    """Wait until these namespaces are gone. One that is still there at the deadline is reported, and goes later."""
     left = dict.fromkeys(teams, "")
     while left:
         for team in list(left):

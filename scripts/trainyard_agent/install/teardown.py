@@ -1,7 +1,7 @@
-"""Before an uninstallation: stops what would hang without the platform, removes what only it can, says what stays.
+"""Before an uninstallation: stops what would hang without the platform, removes what only it can, prints what stays.
 
-A volume whose NFS server is gone can't be unmounted, so its pod never ends. Queues can't be deleted once Volcano's
-webhooks are there without Volcano. Data, claims, Secrets, namespaces of teams and CRDs stay.
+A volume whose NFS server is gone can't be unmounted, so its pod never ends. Queues can't be deleted while Volcano's
+webhooks exist without Volcano. Data, claims, Secrets, namespaces of teams and CRDs stay.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from trainyard_agent.say import PlatformError, say
 PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
 WORKFLOW_ENDED = {"Succeeded", "Failed", "Error"}
-STUCK_S = 60.0  # beyond the end that a pod's grace period allows; deletionTimestamp has that in it
-BACKGROUND = {"propagationPolicy": "Background"}  # an object goes with all that it owns
+STUCK_S = 60.0  # after the end of a pod's grace period, which deletionTimestamp includes
+BACKGROUND = {"propagationPolicy": "Background"}  # deletes an object with everything that it owns
 
 
 def listed(api: Api, path: str, query: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    """Every object of a resource; none where the resource isn't known. Raises PlatformError."""
+    """Every object of a resource; none if the API server has no such resource. Raises PlatformError."""
     with needed(f"{path} can't be listed"):
         return (found(api, path, query) or {}).get("items", [])
 
@@ -40,16 +40,16 @@ def path_of(resource: str, item: dict[str, Any]) -> str:
 
 
 def ended(job: dict[str, Any]) -> bool:
-    """Has a training job, or a workflow, come to its end? A record of a finished run is data."""
+    """Whether a training job or a workflow has ended. The record of a finished run is data."""
     status = job.get("status") or {}
-    if job.get("apiVersion", "").startswith("argoproj.io/"):  # whose conditions tell of pods
+    if job.get("apiVersion", "").startswith("argoproj.io/"):  # its conditions describe pods
         return status.get("phase") in WORKFLOW_ENDED
     conditions = [c["type"] for c in status.get("conditions") or [] if c.get("status") == "True"]
     return bool(ENDED & {*conditions, (status.get("state") or {}).get("phase", "")})
 
 
 def stop_training(api: Api, resources: list[str]) -> None:
-    """Delete every training job that has not ended: its operator and its queue go. Raises PlatformError.
+    """Delete every unfinished training job: its operator and its queue are removed next. Raises PlatformError.
 
     Args:
         resources: the operators' kinds, as `<group>/<version>/<resource>`.
@@ -66,13 +66,13 @@ def stop_training(api: Api, resources: list[str]) -> None:
 
 
 def served_claims(volumes: list[dict[str, Any]], server: str) -> set[tuple[str, str]]:
-    """Namespace and name of each claim whose volume lies on the NFS server."""
+    """Namespace and name of each claim whose volume is on the NFS server."""
     refs = [v["spec"].get("claimRef") for v in volumes if (v["spec"].get("nfs") or {}).get("server") == server]
     return {(ref["namespace"], ref["name"]) for ref in refs if ref}
 
 
 def mounts(spec: dict[str, Any], namespace: str, server: str, claims: set[tuple[str, str]]) -> bool:
-    """Does a pod of this spec mount the server?"""
+    """Whether a pod of this spec mounts the server."""
     for volume in spec.get("volumes") or []:
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if (volume.get("nfs") or {}).get("server") == server or (namespace, claim) in claims:
@@ -81,7 +81,7 @@ def mounts(spec: dict[str, Any], namespace: str, server: str, claims: set[tuple[
 
 
 def owner(pod: dict[str, Any]) -> tuple[str, str, str]:
-    """apiVersion, kind and name of the controller of a pod; empty where there is none."""
+    """apiVersion, kind and name of a pod's controller; empty strings without one."""
     for ref in pod["metadata"].get("ownerReferences") or []:
         if ref.get("controller"):
             return ref["apiVersion"], ref["kind"], ref["name"]
@@ -89,10 +89,10 @@ def owner(pod: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> dict[str, int]:
-    """Scale the release's own Deployments that mount the server to none: Helm takes the server away beside them.
+    """Scale the release's own Deployments that mount the server to 0, since Helm removes the server at the same time.
 
     Returns:
-        how many pods each Deployment had that was scaled now, by its path.
+        the former number of pods of each Deployment scaled now, by its path.
     """
     closed: dict[str, int] = {}
     space = plan["namespace"]
@@ -108,7 +108,7 @@ def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> d
 
 
 def open_own(api: Api, closed: dict[str, int]) -> None:
-    """Gives the Deployments back their pods: the release stays, and the next upgrade finds what it would apply."""
+    """Scale the Deployments up again: the release stays, and the next upgrade finds what it would apply."""
     for path, replicas in closed.items():
         try:
             api.merge(path, {"spec": {"replicas": replicas}}, manager="trainyard-teardown")
@@ -117,7 +117,7 @@ def open_own(api: Api, closed: dict[str, int]) -> None:
 
 
 def end_pod(api: Api, pod: dict[str, Any]) -> str:
-    """Make a pod go for good, by its Job where it has one; "" or why it stays."""
+    """Delete a pod for good, by way of its Job if it has one; "" or why it stays."""
     meta = pod["metadata"]
     version, kind, name = owner(pod)
     if meta.get("deletionTimestamp"):
@@ -134,16 +134,16 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
 
 
 def stuck(pod: dict[str, Any]) -> bool:
-    """Has a pod outlived its end by a minute? It hangs in a mount, and waiting for it helps nobody."""
+    """Whether a pod has outlived its end by a minute: it hangs in a mount, and waiting for it is useless."""
     gone = pod["metadata"].get("deletionTimestamp")
     return bool(gone) and time.time() - datetime.fromisoformat(gone).timestamp() > STUCK_S
 
 
 def still_mounted(api: Api, plan: dict[str, Any], closed: dict[str, int]) -> str:
-    """ "" once no running pod mounts the release's NFS server, else which do; asks each of them to end.
+    """The pods that still mount the release's NFS server, as a reason to wait; "" if none do. Deletes each of them.
 
     Args:
-        closed: gets what `close_own` has closed.
+        closed: receives what `close_own` has closed.
     """
     claims = served_claims(listed(api, "/api/v1/persistentvolumes"), plan["nfsServer"])
     closed |= close_own(api, plan, claims)
@@ -167,7 +167,7 @@ def still_mounted(api: Api, plan: dict[str, Any], closed: dict[str, int]) -> str
 
 
 def queues_gone(api: Api, label: str) -> str:
-    """ "" once the queues that setup made are gone, else why one stays. A parent goes after its children."""
+    """The reason why a queue that setup made is still there; "" once all are gone. Parents go after their children."""
     reasons = []
     items = listed(api, QUEUES, {"labelSelector": label})
     parents = {(item["spec"] or {}).get("parent") for item in items}
@@ -185,7 +185,7 @@ def queues_gone(api: Api, label: str) -> str:
 
 
 def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
-    """Jobs and pods of earlier hooks and tests, which Helm leaves; this hook's own are Helm's to remove."""
+    """Delete Jobs and pods of earlier hooks and tests, which Helm leaves; Helm itself removes this hook's own."""
     root, query = f"/namespaces/{plan['namespace']}", {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}
     for resource, path in (("batch/v1/jobs", f"/apis/batch/v1{root}/jobs"), ("core/v1/pods", f"/api/v1{root}/pods")):
         for item in listed(api, path, query):
@@ -195,7 +195,7 @@ def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
 
 
 def say_what_stays(api: Api, plan: dict[str, Any]) -> None:
-    """One line for each kind of thing that an uninstallation leaves."""
+    """Print one line for each kind of object that an uninstallation leaves."""
     teams = [item["metadata"]["name"] for item in listed(api, "/api/v1/namespaces", {"labelSelector": plan["label"]})]
     if teams:
         say(f"stays: namespaces of teams: {', '.join(sorted(teams))}")
@@ -210,7 +210,7 @@ def say_what_stays(api: Api, plan: dict[str, Any]) -> None:
 
 
 def run(plan_file: str, timeout: float) -> int:
-    """Everything in order, within `timeout` seconds. Raises PlatformError with the reason; nothing of Helm's is gone
+    """Run all steps in order, within `timeout` seconds. Raises PlatformError with the reason; no Helm object is gone
     then, and the uninstallation can be tried again."""
     plan = json.loads(Path(plan_file).read_text())
     clock, api, closed = Clock(timeout), Api(), dict[str, int]()
@@ -223,7 +223,7 @@ def run(plan_file: str, timeout: float) -> int:
     except PlatformError:
         open_own(api, closed)
         raise
-    # Gangs mean nothing without their scheduler; a job that is submitted again gets a new one.
+    # Gangs are useless without their scheduler; a job that is submitted again gets a new one.
     for item in listed(api, f"/apis/{PODGROUPS}") if plan["volcano"] else ():
         delete(api, path_of(PODGROUPS, item), **BACKGROUND)
     drop_hooks(api, plan)

@@ -1,4 +1,4 @@
-"""Puts a webhook's CA and certificate into a Secret, unless it holds good ones, and into the files that serve."""
+"""Writes a webhook's CA and certificate into its Secret, unless that has valid ones, and into the server's folder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trainyard_agent.api import Api, needed
 from trainyard_agent.say import PlatformError, say
 
 DAYS = 3650
-# The operator renews its certificate 90 days before the end; what is left must be longer than that.
+# The operator renews its certificate 90 days before it expires; ours must be valid for longer than that.
 MARGIN_SECONDS = 100 * 24 * 3600
-# The operator reads its CA's key in this form only.
+# The operator accepts its CA's key in this form only.
 TRADITIONAL = b"-----BEGIN RSA PRIVATE KEY-----"
 MANAGER = "trainyard-webhook-cert"
 ENTRIES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
-# What a server needs; the authority's key stays in the Secret.
+# Files that a server needs; the authority's key stays in the Secret.
 SERVED = ("ca.crt", "tls.crt", "tls.key")
 
 
@@ -61,7 +61,7 @@ def make(folder: Path, names: Sequence[str], ca_name: str) -> dict[str, bytes]:
 
 
 def good(data: Mapping[str, bytes], names: Sequence[str]) -> bool:
-    """Is this a chain for all of `names` that lasts beyond the margin?"""
+    """Whether this is a chain for all of `names` that stays valid beyond the margin."""
     if not all(data.get(name) for name in ENTRIES):
         return False
     if not data["ca.key"].startswith(TRADITIONAL):
@@ -79,7 +79,7 @@ def good(data: Mapping[str, bytes], names: Sequence[str]) -> bool:
 
 
 def run(api: Api, place: Place, names: Sequence[str], ca_name: str, to: Path) -> int:
-    """Fill the Secret if need be, and lay down what a server needs of it in the folder `to`. Raises PlatformError."""
+    """Fill the Secret if necessary, and write what a server needs of it to the folder `to`. Raises PlatformError."""
     path = f"/api/v1/namespaces/{place.namespace}/secrets/{place.secret}"
     known = ", ".join(names)
     try:

@@ -1,1 +1,1 @@
-"""What goes with a job: its code, packages, results, metrics and models, and what remains of it."""
+"""Everything around a job: its code, packages, results, metrics and models, and the cleanup after it."""

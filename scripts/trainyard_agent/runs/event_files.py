@@ -1,6 +1,6 @@
-"""Beside TensorBoard in its pod: brings the event files that a run leaves in the store, and what is added to them.
+"""Sidecar of TensorBoard: brings the event files of runs from the store, and whatever is appended to them later.
 
-Event files only grow, and TensorBoard keeps them open: what is new is appended, and a file is never replaced.
+Event files only grow, and TensorBoard keeps them open: new bytes are appended, and a file is never replaced.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from trainyard_agent.store.cache import listing
 if TYPE_CHECKING:
     from minio import Minio
 
-MARK = "tfevents"  # in the name of every event file, whatever wrote it
+MARK = "tfevents"  # in the name of every event file, whatever library wrote it
 FOUND = "event files:"  # in the line that says how many there are
 
 
 class Mirror:
-    """Event files of some places, each below a folder of its own."""
+    """Event files of several places, each below its own folder."""
 
     def __init__(self, client: Minio, places: Sequence[str], into: Path) -> None:
         self.client, self.into = client, into
@@ -30,7 +30,7 @@ class Mirror:
         self.files: set[Path] = set()
 
     def round(self) -> int:
-        """Bring what is new; returns how many bytes. Raises PlatformError."""
+        """Copy new data; returns how many bytes. Raises PlatformError."""
         count = 0
         for place, folder in self.places:
             bucket, _, prefix = place.partition("/")
@@ -43,7 +43,7 @@ class Mirror:
         return count
 
     def _append(self, bucket: str, key: str, target: Path, size: int) -> int:
-        """What the object has beyond the file."""
+        """Append the bytes that the object has beyond the file."""
         have = target.stat().st_size if target.exists() else 0
         if size <= have:
             return 0
@@ -59,7 +59,7 @@ class Mirror:
 
 
 def run(places: Sequence[str], into: str, every: float) -> int:
-    """Looks every `every` seconds until told to stop. `places` are `bucket/prefix=folder`."""
+    """Copies every `every` seconds until told to stop. `places` are `bucket/prefix=folder`."""
     stop = rounds.told_to_stop()
     mirror, said = Mirror(connect.client(connect.access()), places, Path(into)), ""
     while True:

@@ -1,7 +1,7 @@
-"""Installs a run's packages; travels into a pod of the job's own image as a file: `python3 install_packages.py PLAN`.
+"""Installs a run's packages; copied into a pod of the job's own image as one file: `python3 install_packages.py PLAN`.
 
-So it needs nothing but Python's own library, of whatever Python the image has. pip lies beside it. What the image has
-already is taken as it is; what is missing comes to PYTHONUSERBASE, where every Python of the pod looks.
+So it needs only the standard library of whatever Python the image has. pip is in the same folder. Packages that the
+image has are used as they are; missing ones go to PYTHONUSERBASE, where every Python of the pod searches.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-NOTE = ".trainyard.json"  # of what is installed: by which Python, beside which packages
+NOTE = ".trainyard.json"  # records what is installed: by which Python, and with which packages
 FIRST = "trainyard.pth"
-IMAGE = "image"  # beside the plan: packages of the image without needs that it doesn't meet
-NEW = "new"  # beside the plan: what is installed is not in the store yet
-# Packages of the image itself are in PYTHONPATH, which goes before: what was asked for goes first.
+IMAGE = "image"  # next to the plan: packages of the image, without the dependencies that it doesn't meet
+NEW = "new"  # next to the plan: marks installed packages that are not in the store yet
+# PYTHONPATH holds packages of the image itself and comes first: put requested packages before it.
 PTH = "import sys; p = {0!r}; p in sys.path and (sys.path.remove(p), sys.path.insert(0, p))\n"
 NONE = re.compile(r"(?:distribution found for|version that satisfies the requirement) (.+)")
 THERE = re.compile(r"\(from versions: ([^)]*)\)")
@@ -31,25 +31,25 @@ HASH = re.compile(r"^\s*(\S+?)(?:==\S+)? from .*:$")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 FROM = re.compile(r"\(from ([A-Za-z0-9._-]+)")
 SHOWN = 6  # versions
-# Packages that bring the same modules, for CPUs alone and for GPUs too: for pip, either counts as both.
+# Packages that bring the same modules, for CPUs alone and for GPUs too: to pip, either satisfies both names.
 SAME = {"tensorflow-cpu": "tensorflow", "xgboost-cpu": "xgboost"}
 
 
 class InstallError(Exception):
-    """Why packages are not there, in one sentence with what to do."""
+    """The reason why packages are missing, in one sentence with a fix."""
 
 
 def main(argv: list[str]) -> int:
-    """Installs what the plan names, unless it is there already; returns the exit code."""
+    """Installs what the plan names, unless it is installed already; returns the exit code."""
     try:
         return install(Path(argv[0]).absolute())
     except InstallError as error:
-        print(f"InstallError: {error}", file=sys.stderr, flush=True)  # `runs show` looks for such a line
+        print(f"InstallError: {error}", file=sys.stderr, flush=True)  # `runs show` searches for such a line
         return 1
 
 
 def install(plan_file: Path) -> int:
-    """Makes the folder of PYTHONUSERBASE what the plan wants. Raises InstallError."""
+    """Brings the folder of PYTHONUSERBASE to the state that the plan wants. Raises InstallError."""
     plan: dict[str, Any] = json.loads(plan_file.read_text(encoding="utf-8"))
     base, mark = Path(os.environ["PYTHONUSERBASE"]), plan_file.parent / NEW
     packages = Path(site.getusersitepackages())
@@ -81,18 +81,18 @@ def install(plan_file: Path) -> int:
 
 
 def fingerprint(base: Path) -> list[str]:
-    """The image's Python and what it has besides: on these hangs what has to be installed."""
+    """The image's Python and packages: they decide what has to be installed."""
     found = {_named(one) for one in _of_image(base)}
     return [platform.python_implementation(), platform.python_version(), platform.machine(), *sorted(found)]
 
 
 def taken_as_they_are(folder: Path) -> None:
-    """Tells pip of what the image has without those of its needs that the image doesn't meet, and by its other name.
+    """Describes the image's packages to pip, without dependencies that the image lacks, and under their other names.
 
-    The image leaves them out, as setuptools beside Debian's torch; pip would ask the index for each. It
-    would do so for `tensorflow`, too, which `tensorflow-cpu` is.
+    The image lacks some on purpose, such as setuptools for Debian's torch; pip would look up each in the index. It
+    would do so for `tensorflow`, too, which `tensorflow-cpu` provides.
     """
-    from pip._vendor.packaging.requirements import Requirement  # lies beside this file
+    from pip._vendor.packaging.requirements import Requirement  # in the same folder as this file
 
     found = {_canonical(one.metadata["Name"] or "?"): one for one in reversed(list(_of_image(folder)))}
     pairs = [*SAME.items(), *((whole, part) for part, whole in SAME.items())]
@@ -102,7 +102,7 @@ def taken_as_they_are(folder: Path) -> None:
     def met(text: str) -> bool:
         need = Requirement(text)
         if need.marker and not need.marker.evaluate({"extra": ""}):
-            return True  # of another Python, or of an extra, which is asked for or not
+            return True  # for another Python, or for an extra, which may not be requested
         there = found.get(_canonical(need.name))
         return there is not None and need.specifier.contains(there.version, prereleases=True)
 
@@ -125,7 +125,7 @@ def pip(plan: dict[str, Any], folder: Path) -> tuple[int, list[str]]:
     """Runs pip; returns its exit code and every line that it printed."""
     words = [sys.executable, "-m", "pip", "install", "--user", "--break-system-packages", "--only-binary=:all:"]
     words += ["--no-compile", "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
-    log = folder / "pip.log"  # what an index answered stands only there
+    log = folder / "pip.log"  # the only place that has the index's answers
     words += ["--no-warn-script-location", "--retries=2", "--timeout=15", f"--log={log}"]
     words.append(f"--requirement={folder / 'requirements.txt'}")
     if plan["constraints"]:
@@ -151,14 +151,14 @@ def pip(plan: dict[str, Any], folder: Path) -> tuple[int, list[str]]:
     lines = []
     for line in pipe.stdout or ():
         lines.append(line.rstrip())
-        print(lines[-1].split("?X-Amz-")[0], flush=True)  # a signed address is a key to that wheel
+        print(lines[-1].split("?X-Amz-")[0], flush=True)  # a presigned URL gives access to that wheel
     code = pipe.wait()
     asked = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
     return code, [*(line for line in asked if "Could not fetch URL" in line), *lines]
 
 
 def reason(said: list[str], plan: dict[str, Any]) -> str:
-    """pip's error as one sentence: the line that is not available, why, and how to fix it."""
+    """pip's error as one sentence: the line that can't be installed, why, and how to fix it."""
     lines = {one["name"]: one for one in plan["lines"] + plan["constraints"]}
     source = f"the index {plan['index']}" if plan["index"] else "the platform's wheels" if plan["wheels"] else "nothing"
     advice = "Use a version that exists, or ask the platform engineer for `trainyard wheels put`"
@@ -190,7 +190,7 @@ def reason(said: list[str], plan: dict[str, Any]) -> str:
 
 
 def _conflict(said: list[str], lines: dict[str, Any]) -> str:
-    """Which lines contradict each other, in pip's words for each."""
+    """Lines that contradict each other, with pip's message for each."""
     causes = []
     for one in said[next(at for at, one in enumerate(said) if "conflict is caused by" in one) + 1 :]:
         if not one.strip():
@@ -231,7 +231,7 @@ def _named(one: metadata.Distribution) -> str:
 
 
 def _of_image(base: Path) -> Iterator[metadata.Distribution]:
-    """What Python finds without the packages of a run, which lie at `base`, and what lies beside this file."""
+    """Packages that Python finds, without a run's packages (at `base`) and those in this file's folder."""
     paths = [one for one in sys.path if base != Path(one) and base not in Path(one).parents]
     own = str(Path(__file__).parent)
     return iter(metadata.distributions(path=[one for one in paths if one != own]))

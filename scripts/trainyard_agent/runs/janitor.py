@@ -1,8 +1,8 @@
-"""Removes the claims of finished runs: those with the label trainyard.io/run and a time to live. And results of steps
-that nothing has asked for, see step_results.py.
+"""Removes the claims of finished runs: those with the label trainyard.io/run and a time to live. Also removes unused
+results of steps, see step_results.py.
 
-The run may be a job of any kind with that name in the claim's namespace. The time counts from its end; where that can't
-be seen, because the run is gone or its kind doesn't say, from the janitor's first look, which it notes on the claim.
+The run may be a job of any kind with that name in the claim's namespace. The time counts from its end; if that is
+unknown, because the run is gone or its kind doesn't record it, from the janitor's first look, noted on the claim.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ ARGO_ENDS = {"Succeeded", "Failed", "Error"}
 
 @dataclass(frozen=True)
 class Run:
-    """How a run stands; `ended` is None while it runs, or where its kind doesn't say when it ended."""
+    """The state of a run; `ended` is None while it runs, or if its kind doesn't record when it ended."""
 
     finished: bool
     ended: datetime | None = None
 
 
 def read(obj: dict[str, Any]) -> Run:
-    """How a job of any kind stands."""
+    """Read the state of a job of any kind."""
     status = obj.get("status") or {}
     state = status.get("state")
     if isinstance(state, dict) and state.get("phase") in VOLCANO_ENDS:
@@ -54,14 +54,14 @@ def _time(text: Any) -> datetime | None:
 
 
 def find(api: Api, namespace: str, name: str, kinds: Sequence[str]) -> list[Run]:
-    """Every job of that name, of whichever of the kinds (`group/version/plural`); [] when none is there."""
+    """Every job of that name of any of the kinds (`group/version/plural`); [] if there is none."""
     split = (kind.rpartition("/") for kind in kinds)
     there = (found(api, f"/apis/{group}/namespaces/{namespace}/{plural}/{name}") for group, _, plural in split)
     return [read(obj) for obj in there if obj is not None]
 
 
 def in_use(pods: list[dict[str, Any]]) -> set[str]:
-    """Claims that a pod uses which has not ended."""
+    """Claims that unfinished pods use."""
     return {
         volume["persistentVolumeClaim"]["claimName"]
         for pod in pods
@@ -72,7 +72,7 @@ def in_use(pods: list[dict[str, Any]]) -> set[str]:
 
 
 class Janitor:
-    """One look at the claims of the teams."""
+    """One look at the teams' claims."""
 
     def __init__(self, api: Api, kinds: Sequence[str], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.api, self.kinds, self.now = api, kinds, now
@@ -89,7 +89,7 @@ class Janitor:
             name = claim["metadata"]["name"]
             try:
                 self._judge(f"{path}/{name}", namespace, claim, used)
-            except MALFORMED as error:  # theirs must not stop all others
+            except MALFORMED as error:  # one team's invalid object must not stop all others
                 say(f"claim {namespace}/{name} stays, it or its run can't be read: {type(error).__name__}: {error}")
 
     def _judge(self, path: str, namespace: str, claim: dict[str, Any], used: set[str]) -> None:
@@ -124,18 +124,18 @@ class Janitor:
         self.api.merge(path, body, manager=MANAGER)
 
     def _remove(self, path: str, meta: dict[str, Any]) -> None:
-        """Only the very claim that was looked at; one that a pod has come to use since is held back by Kubernetes."""
+        """Delete only the claim that was read; if a pod has begun to use it since, Kubernetes delays the deletion."""
         only = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
         self.api.call("DELETE", path, options)
 
 
 def run(contract_file: str, kinds: str, results: timedelta | None = None) -> int:
-    """One look at every team of the contract. What can't be looked at doesn't keep the rest from it.
+    """One look at every team of the contract. An error with one team doesn't stop the others.
 
     Args:
-        kinds: what a run can be, as `group/version/plural` with commas between.
-        results: how long a result of a step stays that nothing asks for; None leaves all.
+        kinds: kinds that a run can have, as comma-separated `group/version/plural`.
+        results: how long an unused result of a step stays; None keeps all.
 
     Raises PlatformError.
     """
@@ -146,7 +146,7 @@ def run(contract_file: str, kinds: str, results: timedelta | None = None) -> int
         try:
             janitor.look(team)
         except ApiError as error:
-            if error.status == 409:  # someone changed the claim meanwhile: next time
+            if error.status == 409:  # someone changed the claim meanwhile: try next time
                 continue
             failed.append(f"{team} ({error.message})")
         except MALFORMED as error:

@@ -1,4 +1,4 @@
-"""A small admission webhook beside training-operator: closes the init container that it adds to MPI launchers.
+"""An admission webhook next to training-operator: secures the init container that it adds to MPI launchers.
 
 training-operator appends a container `kubectl-delivery` to the launcher of an MPIJob without a security
 context and without a way to set one, so a namespace at Pod Security's level "restricted" refuses the launcher.
@@ -31,10 +31,10 @@ LOOK_SECONDS = 30.0
 
 
 def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    """JSON patch with what "restricted" and the rule on GPUs ask of the init container; [] when nothing is missing."""
+    """JSON patch that makes the init container meet "restricted" and the rule on GPUs; [] if it does already."""
     changes = []
     spec = pod.get("spec", {})
-    # The image names a user of its own; a pod that is meant to run as root keeps that user.
+    # The image sets its own user; a pod that is meant to run as root keeps that user.
     user = {} if (spec.get("securityContext") or {}).get("runAsUser") == 0 else {"runAsNonRoot": True}
     for index, container in enumerate(spec.get("initContainers") or []):
         held = container.get("securityContext") or {}
@@ -50,7 +50,7 @@ def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def review(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to an AdmissionReview: always allowed, perhaps with a patch."""
+    """The answer to an AdmissionReview: always allowed, with a patch if one is needed."""
     asked = request["request"]
     response: dict[str, Any] = {"uid": asked["uid"], "allowed": True}
     changes = patch(asked.get("object") or {})
@@ -64,11 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 15
 
     def do_GET(self) -> None:
-        """For probes."""
+        """Answers probes."""
         self._answer(200, b"ok")
 
     def do_POST(self) -> None:
-        """An AdmissionReview."""
+        """Answers an AdmissionReview."""
         try:
             body = self.rfile.read(min(int(self.headers.get("Content-Length", "0")), 8 * 1024 * 1024))
             answer = review(json.loads(body))
@@ -85,11 +85,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: one line a probe would be too much."""
+        """Logs nothing: one line per probe would be too much."""
 
 
 class _Server(ThreadingHTTPServer):
-    """TLS is spoken in each connection's own thread, so that one silent client can't hold up the others."""
+    """HTTPS server. The handshake runs in each connection's thread, so one silent client can't block the others."""
 
     daemon_threads = True
 

@@ -1,8 +1,8 @@
-"""A run's packages in the store: fetched into a pod, or, when its requirements are new, kept for the next ones.
+"""A run's packages in the store: fetched into a pod or, if its requirements are new, saved for later runs.
 
-They lie below `<base>/packages`; what installs them, in the job's own image, lies in `<base>/.packages`. One archive
-for each content of requirements and image: `<team>/packages/<digest>.tar.gz`. It comes to its name whole, so several
-pods that install the same at the same time don't harm each other: who is later takes what is there.
+Packages are in `<base>/packages`; the installer, which runs in the job's own image, is in `<base>/.packages`. Each
+combination of requirements and image has one archive: `<team>/packages/<digest>.tar.gz`. It appears complete, so
+several pods that install the same at the same time don't harm each other: the later one uses what is there.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ LEFT_OUT = ("__pycache__",)
 
 
 def fetch(base: str, code: str, name: str, place: str, wheels: str) -> int:
-    """Lay out what installs the requirements of the code, and what was installed before. Raises PlatformError.
+    """Write the installer for the code's requirements, and fetch packages installed before. Raises PlatformError.
 
     Args:
-        base: folder for the packages and for what installs them.
-        code: the folder with the requirements, whose file is `name`; without code they are in the environment.
+        base: folder for the packages and for the installer.
+        code: the folder with the requirements file `name`; without code they are in the environment.
         place: `bucket/key` of the archive.
         wheels: `bucket/prefix` of the platform's wheels.
     """
@@ -54,7 +54,7 @@ def fetch(base: str, code: str, name: str, place: str, wheels: str) -> int:
 
 
 def keep(base: str, place: str) -> int:
-    """Put newly installed packages into the store; where another pod was first, take its. Raises PlatformError."""
+    """Put newly installed packages into the store; if another pod was first, use its packages. Raises PlatformError."""
     root, mark = Path(base), Path(base) / TOOLS / install_packages.NEW
     if not mark.exists():
         return 0
@@ -78,7 +78,7 @@ def keep(base: str, place: str) -> int:
 
 
 def pack(folder: Path, target: IO[bytes]) -> None:
-    """Write a folder as an archive that is the same, byte by byte, as long as the files are."""
+    """Write a folder as an archive that is identical, byte by byte, as long as the files are."""
     with archive.writing(target) as tar:
         for where, folders, files in os.walk(folder):
             folders[:] = sorted(one for one in folders if one not in LEFT_OUT)
@@ -94,7 +94,7 @@ def pack(folder: Path, target: IO[bytes]) -> None:
 
 
 def _reader(code: Path) -> requirements.Read:
-    """What gives the text of a file of the requirements; FileNotFoundError where there is none."""
+    """A function that returns a requirements file's text; it raises FileNotFoundError for a missing file."""
     if not (told := os.environ.get("REQUIREMENT_FILES")):
         return lambda name: (code / name).read_text(encoding="utf-8")
     texts: dict[str, str] = json.loads(told)
@@ -108,7 +108,7 @@ def _reader(code: Path) -> requirements.Read:
 
 
 def _take(client: Minio, bucket: str, key: str, folder: Path) -> int:
-    """The packages of the store; returns how many files, 0 where there are none."""
+    """Fetch the packages from the store; returns how many files, 0 if there are none."""
     found = objects.stat(client, bucket, key)
     if not found:
         return 0
@@ -117,9 +117,9 @@ def _take(client: Minio, bucket: str, key: str, folder: Path) -> int:
 
 
 def _links(client: Minio, bucket: str, prefix: str) -> str:
-    """A page with an address of each wheel of the platform that the pod may read for a while; "" where there is none.
+    """An HTML page with a presigned link to each of the platform's wheels; "" if there are none.
 
-    Wheels lie at `<prefix>/<sha256>/<file>`, so pip compares each with the digest under which it was sent.
+    Wheels are at `<prefix>/<sha256>/<file>`, so pip compares each with the digest under which it was sent.
     """
     with objects.store_errors(f"s3://{bucket}/{prefix}"):
         found: list[Entry] = listing(client, bucket, prefix)
@@ -132,7 +132,7 @@ def _links(client: Minio, bucket: str, prefix: str) -> str:
 
 
 def _lay(folder: Path, found: requirements.Requirements, access: connect.Access, links: str) -> None:
-    """Everything that the installation in the job's own image needs, as files."""
+    """Write all files that the installation in the job's own image needs."""
     folder.mkdir(parents=True, exist_ok=True)
     pip = importlib.util.find_spec("pip")
     if pip is None or not pip.submodule_search_locations:
@@ -153,7 +153,7 @@ def _lay(folder: Path, found: requirements.Requirements, access: connect.Access,
 
 
 def _authorities(pip: Path) -> str:
-    """Those that everybody knows, since pip takes one file: the index may be public where the store isn't."""
+    """The public certificate authorities, for pip uses one file: the index may be public while the store isn't."""
     known = ssl.get_default_verify_paths().cafile
     for path in (pip / "_vendor/certifi/cacert.pem", *filter(None, [Path(known) if known else None])):
         if path.exists():

@@ -1,6 +1,6 @@
-"""A run of ours as a run of an MLflow server: its parameters and metrics, over MLflow's REST API 2.0.
+"""Records a run as a run of an MLflow server: its parameters and metrics, over MLflow's REST API 2.0.
 
-Small on purpose: the package mlflow brings a hundred others. A server that doesn't answer costs a job nothing.
+Small on purpose: the package mlflow has a hundred dependencies. A server that doesn't answer never delays a job.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 Object = dict[str, Any]
 TIMEOUT_S = 10.0
-AT_ONCE = {"metrics": 1000, "params": 100, "tags": 100}  # what one request may hold
+AT_ONCE = {"metrics": 1000, "params": 100, "tags": 100}  # maximum per request
 LONGEST_PARAM = 6000  # characters
 RUN_TAG, TEAM_TAG = "trainyard.run", "trainyard.team"
 FINISHED, FAILED = "FINISHED", "FAILED"
-NO_NAME = re.compile(r"[^\w\-. /]+")  # what MLflow takes in no name
+NO_NAME = re.compile(r"[^\w\-. /]+")  # characters that MLflow allows in no name
 
 
 class MlflowError(Exception):
-    """The server refused or did not answer; `code` is MLflow's word, "" for none."""
+    """The server refused or did not answer; `code` is MLflow's error code, "" if there is none."""
 
     def __init__(self, what: str, code: str = "") -> None:
         super().__init__(what)
@@ -35,10 +35,10 @@ class MlflowError(Exception):
 
 
 class Server:
-    """One tracking server, with the log-in that the environment has.
+    """One tracking server, with the log-in from the environment.
 
-    MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD; MLFLOW_CA holds the PEM of its own
-    certificate authority.
+    MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD; MLFLOW_CA holds the PEM of the
+    server's certificate authority.
     """
 
     def __init__(self, uri: str, env: Mapping[str, str]) -> None:
@@ -47,7 +47,7 @@ class Server:
         self._tls = ssl.create_default_context(cadata=env["MLFLOW_CA"]) if env.get("MLFLOW_CA") else None
 
     def experiment(self, name: str) -> str:
-        """The id of the experiment of that name, which is made where it is missing. Raises MlflowError."""
+        """The id of the experiment of that name, which is created if it is missing. Raises MlflowError."""
         for last in (False, True):
             try:
                 return str(self._get("experiments/get-by-name", experiment_name=name)["experiment"]["experiment_id"])
@@ -57,12 +57,12 @@ class Server:
             try:
                 return str(self._post("experiments/create", {"name": name})["experiment_id"])
             except MlflowError as error:
-                if error.code != "RESOURCE_ALREADY_EXISTS":  # somebody else's was faster
+                if error.code != "RESOURCE_ALREADY_EXISTS":  # another client was faster
                     raise
         raise MlflowError(f"{self.uri}: the experiment {name} is created and deleted at the same time")
 
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
-        """The id of the run with this name's tag, an earlier start's if there is one. Raises MlflowError."""
+        """The id of the run tagged with this name, from an earlier start if there was one. Raises MlflowError."""
         query = {"experiment_ids": [experiment], "filter": f"tags.`{RUN_TAG}` = '{name}'", "max_results": 1}
         if found := self._post("runs/search", query).get("runs"):
             run_id = str(found[0]["info"]["run_id"])
@@ -73,14 +73,14 @@ class Server:
         return str(self._post("runs/create", body)["run"]["info"]["run_id"])
 
     def log(self, run: str, *, params: Mapping[str, str] | None = None, metrics: Iterable[Object] = ()) -> None:
-        """Parameters, and metrics as {key, value, step, timestamp (ms)}. Raises MlflowError."""
+        """Log parameters, and metrics as {key, value, step, timestamp (ms)}. Raises MlflowError."""
         named = [{"key": _name(key), "value": str(value)[:LONGEST_PARAM]} for key, value in (params or {}).items()]
         for key, items in (("params", named), ("metrics", metrics)):
             for some in _batches(items, AT_ONCE[key]):
                 self._post("runs/log-batch", {"run_id": run, key: some})
 
     def end(self, run: str, status: str) -> None:
-        """FINISHED or FAILED. Raises MlflowError."""
+        """End the run as FINISHED or FAILED. Raises MlflowError."""
         self._post("runs/update", {"run_id": run, "status": status, "end_time": _now_ms()})
 
     def _get(self, call: str, **query: str) -> Object:
@@ -108,7 +108,7 @@ class Server:
 
 
 def metric(key: str, value: float, step: int = 0) -> Object:
-    """One number as `log` takes it."""
+    """One number in the form that `log` accepts."""
     return {"key": _name(key), "value": value, "step": step, "timestamp": _now_ms()}
 
 

@@ -1,7 +1,7 @@
-"""Registered models: their cards in the store, and how one version comes into the pod that serves it.
+"""Registered models: their cards in the store, and how one version gets into the pod that serves it.
 
-A version is a folder `models/NAME/VERSION/` of the team's place. Its card, model.json, is written last, so that a card
-means that all is there.
+A version is a folder `models/NAME/VERSION/` of the team's place. Its card, model.json, is written last, so a card
+means that the version is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_CARD = 1 << 20
 
 
 def digest_of(path: Path) -> str:
-    """`sha256:…` of a file's bytes; of a folder, of its files' names and digests in order, as the server counts."""
+    """`sha256:…` of a file's bytes; for a folder, of its files' names and digests in order, as the server counts."""
     if path.is_dir():
         files = (file for file in path.rglob("*") if file.is_file())
         lines = sorted(f"{file.relative_to(path).as_posix()} {digest_of(file)}\n" for file in files)
@@ -37,7 +37,7 @@ def digest_of(path: Path) -> str:
 
 
 def cards(client: Minio, bucket: str, prefix: str) -> list[dict[str, Any]]:
-    """Every card below a prefix: `place` below it, `changed` in seconds since 1970, `card`, None for no JSON object.
+    """Every card below a prefix: `place` below it, `changed` in seconds since 1970, `card` (None if no JSON object).
 
     Raises PlatformError.
     """
@@ -66,14 +66,14 @@ def listed(place: str) -> int:
 
 
 def bring(source: str, into: Path, name: str, version: str, digest: str = "") -> None:
-    """Brings one version into a folder, whole or not at all.
+    """Brings one version into a folder, completely or not at all.
 
     Args:
         source: `s3://bucket/prefix`, or a folder.
-        digest: what the model's file must have; empty: what its card says.
+        digest: expected digest of the model's file; empty: the one in its card.
 
     Raises:
-        PlatformError: it isn't there, is another model or version, or its digest is another one.
+        PlatformError: it is missing, is another model or version, or has another digest.
     """
     part = into / ".part"
     shutil.rmtree(part, ignore_errors=True)
@@ -95,13 +95,13 @@ def bring(source: str, into: Path, name: str, version: str, digest: str = "") ->
 
 
 def run(source: str, into: str, name: str, version: str, digest: str) -> int:
-    """The init container of a pod that serves. Raises PlatformError."""
+    """The init container of a serving pod. Raises PlatformError."""
     bring(source, Path(into), name, version, digest)
     return 0
 
 
 def _copy(source: Path, into: Path) -> None:
-    """A folder's files. What leads out of it is left behind: it would be another's file."""
+    """Copies a folder's files. Links that lead out of it are left out: they would be another's file."""
     if not source.is_dir():
         raise PlatformError(f"no folder {source}: correct the path on the claim")
     root = source.resolve()
@@ -113,7 +113,7 @@ def _copy(source: Path, into: Path) -> None:
 
 
 def _checked(folder: Path, source: str, name: str, version: str, digest: str) -> dict[str, Any]:
-    """The card of what was brought. Raises PlatformError when it is something else than was asked for."""
+    """The card of the fetched version. Raises PlatformError if it is not the requested one."""
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -153,13 +153,13 @@ def _within(folder: Path, path: Path) -> bool:
 
 
 def _digest_within(folder: Path, name: str) -> str:
-    """The digest of a file of the folder; "" where it is none."""
+    """The digest of a file of the folder; "" if it is not in the folder."""
     path = folder / name
     return digest_of(path) if path.is_file() and _within(folder, path) else ""
 
 
 def _listed(card: dict[str, Any], file: str) -> str:
-    """The digest of a file in the card's list of all files, where older cards have it."""
+    """The digest of a file in the card's list of files, where older cards have it."""
     files = card.get("files")
     facts = files.get(file) if isinstance(files, dict) else None
     return f"sha256:{facts['sha256']}" if isinstance(facts, dict) and facts.get("sha256") else ""

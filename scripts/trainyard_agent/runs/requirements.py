@@ -1,6 +1,6 @@
-"""A folder's requirements, with the files that they name: checked line by line before anything is installed.
+"""A folder's requirements, with the files that they include: checked line by line before anything is installed.
 
-The sender of the code reads them to refuse early what can't be; the pod reads the same lines to install them.
+The sender of the code reads them to refuse invalid ones early; the pod reads the same lines to install them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 
 from trainyard_agent.say import PlatformError
 
-Read = Callable[[str], str]  # a name below the folder -> its text; FileNotFoundError where there is none
-DEPTH = 8  # files that name files
+Read = Callable[[str], str]  # a name below the folder -> its text; FileNotFoundError for a missing file
+DEPTH = 8  # levels of files that include files
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
 REMARK = re.compile(r"(^|\s)#.*$")
 OPTION = re.compile(r"(-[A-Za-z]|--[a-z-]+)(?:[\s=]+(.*))?$")
@@ -35,7 +35,7 @@ class RequirementError(PlatformError):
 
 @dataclass(frozen=True)
 class Line:
-    """One requirement. `name` as indexes compare it: lower-case letters, with hyphens."""
+    """One requirement. `name` is normalized as indexes compare it: lower-case letters, with hyphens."""
 
     where: str
     text: str
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass
 class Requirements:
-    """What there is to install. `ignored` are (place, option) that the site decides, not the folder."""
+    """Everything to install. `ignored` are (place, option) that the site decides, not the folder."""
 
     lines: list[Line] = field(default_factory=list)
     constraints: list[Line] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Requirements:
     ignored: list[tuple[str, str]] = field(default_factory=list)
 
     def digest(self, *more: str) -> str:
-        """A name for these requirements, wherever in their files they stand. `more`: what else the result hangs on."""
+        """A digest of these requirements, independent of their files and order. `more`: further inputs."""
         texts = [sorted({line.text for line in found}) for found in (self.lines, self.constraints)]
         return hashlib.sha256(json.dumps([*texts, sorted(self.options), *more]).encode()).hexdigest()
 
@@ -69,12 +69,12 @@ class Requirements:
 
 
 def canonical(name: str) -> str:
-    """A project's name as indexes compare it."""
+    """A project's normalized name, as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def read(read_text: Read, name: str) -> Requirements:
-    """The requirements of a file and of those that it names. Raises RequirementError."""
+    """The requirements of a file and of the files that it includes. Raises RequirementError."""
     found = Requirements()
     _file(read_text, name, found, constraint=False, above=(), where="")
     return found
@@ -106,7 +106,7 @@ def _file(
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first line, text) without remarks; lines that end with a backslash go on."""
+    """(number of the first line, text) without comments; lines that end with a backslash are joined with the next."""
     begun, parts = 0, list[str]()
     for number, raw in enumerate([*text.lstrip("\ufeff").splitlines(), ""], 1):
         line = REMARK.sub("", raw).rstrip()

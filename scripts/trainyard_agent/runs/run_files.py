@@ -1,7 +1,7 @@
-"""Beside a training command in its pod: brings code and checkpoints in, and takes what the command writes to the store.
+"""Sidecar of a training command: brings code and checkpoints into the pod, and uploads what the command writes.
 
-`.trainyard.json` beside the files lists what `upload` has taken: the last one says `"complete": true`, which tells
-who fetches results that nothing more will come.
+`.trainyard.json` beside the files lists what `upload` has stored: the last version has `"complete": true`, which tells
+clients that fetch results that nothing more will come.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 INDEX = ".trainyard.json"
-SETTLED_S = 2.0  # a file that was written to a moment ago is left for the next time
+SETTLED_S = 2.0  # a file written less than this ago is left for the next round
 BLOCK = 1 << 20  # bytes
-PATIENCE_S, FIRST_WAIT_S, LONGEST_WAIT_S = 600.0, 1.0, 15.0  # a pod waits for a store that is away as long as Argo does
+PATIENCE_S, FIRST_WAIT_S, LONGEST_WAIT_S = 600.0, 1.0, 15.0  # a pod waits as long for an unavailable store as Argo does
 
 
 def fetch(into: str, code: str, sha256: str, folders: Sequence[str], restore: Sequence[str]) -> int:
-    """Unpack the code, make folders, bring checkpoints back. `restore` holds `bucket/prefix=folder`."""
+    """Unpack the code, create folders, restore checkpoints. `restore` holds `bucket/prefix=folder`."""
     root, client = Path(into), connect.client(connect.access())
     root.mkdir(parents=True, exist_ok=True)
     if code:
@@ -58,7 +58,7 @@ def fetch(into: str, code: str, sha256: str, folders: Sequence[str], restore: Se
 
 
 def patiently(action: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Runs `action`, again for ten minutes while the store is silent, not when it refuses. Raises PlatformError."""
+    """Runs `action`; retries for ten minutes if the store is unavailable, not if it refuses. Raises PlatformError."""
     waited, wait = 0.0, FIRST_WAIT_S
     while True:
         try:
@@ -72,7 +72,7 @@ def patiently(action: Callable[[], T], sleep: Callable[[float], None] = time.sle
 
 
 def unpack(client: Minio, bucket: str, key: str, sha256: str, root: Path) -> int:
-    """Unpack an archive whose digest is known; returns the number of its files. Raises PlatformError."""
+    """Unpack an archive with this digest; returns the number of its files. Raises PlatformError."""
     with tempfile.TemporaryFile(dir=root) as file:
         sums = Sums(cast(IO[bytes], file))
         objects.get(client, bucket, key, cast(IO[bytes], sums))
@@ -87,7 +87,7 @@ def unpack(client: Minio, bucket: str, key: str, sha256: str, root: Path) -> int
 
 
 def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> int:
-    """Write one file of an archive; 1 for a file. Only plain files and folders below `root` are known."""
+    """Write one entry of an archive; returns 1 for a file. Accepts only plain files and folders below `root`."""
     parts = member.name.split("/")
     if any(part in ("", ".", "..") for part in parts) or not (member.isfile() or member.isdir()):
         raise PlatformError(f"the archive holds {member.name!r}, which is not a file or leads out of the folder")
@@ -103,7 +103,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> int:
 
 
 def bring(client: Minio, bucket: str, prefix: str, folder: Path) -> int:
-    """Copy objects below a prefix into a folder; what is there stays. Returns how many came. Raises PlatformError."""
+    """Copy objects below a prefix into a folder; existing files stay. Returns how many came. Raises PlatformError."""
     count = 0
     with objects.store_errors(f"s3://{bucket}/{prefix}"):
         for entry in listing(client, bucket, prefix):
@@ -120,15 +120,15 @@ def bring(client: Minio, bucket: str, prefix: str, folder: Path) -> int:
 
 
 class Uploader:
-    """Copies changed files of some folders to the store, again and again."""
+    """Uploads changed files of some folders to the store, again and again."""
 
     def __init__(self, client: Minio, root: Path, folders: Sequence[str], bucket: str, prefix: str) -> None:
         self.client, self.root, self.folders, self.bucket, self.prefix = client, root, folders, bucket, prefix
         self.taken: dict[str, dict[str, Any]] = {}
-        self._seen: dict[str, tuple[int, int]] = {}  # path -> size and time of change (ns) of what was taken
+        self._seen: dict[str, tuple[int, int]] = {}  # path -> size and time of change (ns) of uploaded files
 
     def round(self, *, last: bool = False) -> int:
-        """Take what is new; returns how many files. Raises PlatformError."""
+        """Upload new and changed files; returns how many. Raises PlatformError."""
         count = 0
         for path in self._files():
             name = str(path.relative_to(self.root))
@@ -155,7 +155,7 @@ class Uploader:
         return [path for path in found if path.is_file() and not path.is_symlink()]
 
     def _take(self, path: Path, name: str) -> bool:
-        """Copy one file; False when it changed while it was read."""
+        """Upload one file; False if it changed while it was read."""
         try:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -172,9 +172,9 @@ class Uploader:
 
 
 def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, params: Sequence[str] = ()) -> int:
-    """Copy what is written to the store until the pod ends, and once more; only in pods whose name ends with `only`.
+    """Upload what is written until the pod ends, and then once more; only in pods whose name ends with `only`.
 
-    Metrics of the first folder go to MLflow, too, where the environment names a server, with `params` (`name=value`).
+    Metrics of the first folder go to MLflow, too, if the environment names a server, with `params` (`name=value`).
     """
     stop = told_to_stop([signal.SIGTERM])
     if not os.environ.get("POD_NAME", "").endswith(only):
@@ -199,7 +199,7 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, 
 
 
 def _exit_code(file: str) -> str | None:
-    """What the command's parent left; None where there is none to leave it."""
+    """The exit code that the command's parent process left in the file; None without one."""
     try:
         return Path(file).read_text() if file else None
     except OSError:
@@ -207,7 +207,7 @@ def _exit_code(file: str) -> str | None:
 
 
 def _finish(uploader: Uploader, to: str) -> int:
-    """The last round, again and again while the store doesn't answer: the pod's grace period is the limit."""
+    """The last round, repeated while the store doesn't answer, within the pod's grace period."""
     while True:
         try:
             count = uploader.round(last=True)

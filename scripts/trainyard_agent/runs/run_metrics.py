@@ -1,6 +1,6 @@
-"""What a training command writes as metrics, sent to an MLflow server while it runs.
+"""Metrics that a training command writes, sent to an MLflow server while it runs.
 
-`metrics.jsonl`: an object of numbers a line, with its `step` or in their order. `metrics.json`: the last numbers.
+`metrics.jsonl`: one object of numbers per line, with its `step` or numbered in order. `metrics.json`: the last numbers.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from trainyard_agent.runs import mlflow
 from trainyard_agent.say import say
 
 LAST, STEPS = "metrics.json", "metrics.jsonl"
-TRIES = 3  # at the end; what is lost then stays in the store
-SENT = ".trainyard-sent"  # in the pod: which lines a restart of the sender needn't send again
+TRIES = 3  # at the end; metrics that fail then stay in the store
+SENT = ".trainyard-sent"  # in the pod: the lines that a restarted sender needn't send again
 
 
 class Sender:
-    """Sends what is new; says what goes wrong once, and raises nothing."""
+    """Sends new metrics; prints each error once, and raises nothing."""
 
     def __init__(
         self, server: mlflow.Server, experiment: str, name: str, params: Mapping[str, str], root: Path
     ) -> None:
-        """`root`: a folder that outlives a restart of this container, not the pod."""
+        """`root`: a folder that survives a restart of this container, not of the pod."""
         self._server, self._experiment, self._name, self._params = server, experiment, name, dict(params)
         self._run, self._lines, self._last, self._said, self._sent = "", 0, "", "", root / SENT
 
     def round(self, folder: Path) -> bool:
-        """Whether all that is there was sent."""
+        """Sends new metrics; returns whether all were sent."""
         try:
             self._begin()
             self._parameters()
@@ -44,9 +44,9 @@ class Sender:
         return True
 
     def end(self, folder: Path, exit_code: str | None = None) -> None:
-        """The last round. `exit_code`: as the command's parent left it, "" when it was killed, None where none looked.
+        """The last round. `exit_code`: from the command's parent, "" if it was killed, None if no parent recorded it.
 
-        Then a command that left neither file is taken for one that failed.
+        With `None`, a command that left neither file counts as failed.
         """
         for _ in range(TRIES):
             if self.round(folder):
@@ -69,7 +69,7 @@ class Sender:
         say(f"metrics go to {self._server.uri}, experiment {self._experiment}")
 
     def _parameters(self) -> None:
-        """Each once. One that the server refuses is named and left out; numbers go on without it."""
+        """Sends each parameter once. One that the server refuses is reported and left out; metrics continue."""
         try:
             self._server.log(self._run, params=self._params)
         except mlflow.MlflowError as error:
@@ -89,7 +89,7 @@ class Sender:
         say(f"a parameter is left out: {error}")
 
     def _steps(self, file: Path) -> None:
-        """Lines that are whole and new."""
+        """Sends complete new lines."""
         if not file.is_file():
             return
         whole = file.read_text(errors="replace").split("\n")[:-1]
@@ -110,14 +110,14 @@ class Sender:
             return
         try:
             found = numbers(json.loads(text))
-        except ValueError:  # half written
+        except ValueError:  # incomplete line
             return
         self._server.log(self._run, metrics=[mlflow.metric(name, value) for name, value in found.items()])
         self._last = text
 
 
 def numbers(found: object) -> dict[str, float]:
-    """Names with finite numbers of an object; {} for anything else."""
+    """The finite numbers of an object, by name; {} for anything else."""
     if not isinstance(found, dict):
         return {}
     return {
@@ -139,7 +139,7 @@ def _of_line(line: str, at: int) -> Iterator[tuple[str, float, int]]:
 
 
 def sender(env: Mapping[str, str], params: Mapping[str, str], root: Path) -> Sender | None:
-    """By the pod's environment; None where no server is named, or its authority can't be read."""
+    """The sender for the pod's environment; None if it names no server, or the server's authority can't be read."""
     uri = env.get("MLFLOW_TRACKING_URI", "")
     if not uri:
         return None

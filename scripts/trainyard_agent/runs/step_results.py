@@ -1,7 +1,7 @@
-"""Removes results of steps that nothing has asked for: entries of Argo's caches, and caches without any.
+"""Removes unused results of steps: entries of Argo's caches, and empty caches.
 
-Argo's controllers have this, too, but only for ConfigMaps in the namespace that they serve; caches lie beside the
-controllers, where no member can write.
+Argo's controllers can do this, too, but only for ConfigMaps in the namespace that they serve; the caches are in the
+controllers' namespace, where no member can write.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from trainyard_agent.api import Api, ApiError, listed, needed
 from trainyard_agent.say import PlatformError, say
 
 CACHE = "workflows.argoproj.io/configmap-type=Cache"
-AT_ONCE = "10"  # caches, of a MiB at most, that are held at a time
+AT_ONCE = "10"  # caches, of at most a MiB each, held in memory at a time
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 
 
 def duration(text: str) -> timedelta:
-    """A duration as Go writes it, such as 720h or 1h30m. Raises PlatformError."""
+    """A duration in Go's format, such as 720h or 1h30m. Raises PlatformError."""
     parts = re.findall(r"(\d+)([smh])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise PlatformError(f"invalid duration {text!r}: write hours, minutes and seconds, such as 720h or 1h30m")
@@ -28,7 +28,7 @@ def duration(text: str) -> timedelta:
 
 
 def unused(entry: str, since: datetime) -> bool:
-    """Whether nothing asked for the result after `since`. One that can't be read is of no use to Argo either."""
+    """Whether the result was last used before `since`. An entry that can't be read is of no use to Argo either."""
     try:
         return datetime.fromisoformat(json.loads(entry)["lastHitTimestamp"]) < since
     except (ValueError, TypeError, AttributeError, KeyError):
@@ -36,7 +36,7 @@ def unused(entry: str, since: datetime) -> bool:
 
 
 def clean(api: Api, namespace: str, since: datetime) -> None:
-    """One look at all caches of a namespace. Raises PlatformError that names those that could not be cleaned.
+    """One look at all caches of a namespace. Raises PlatformError with the names of those that could not be cleaned.
 
     A cache that a controller changes meanwhile is left for the next look.
     """
@@ -56,7 +56,7 @@ def clean(api: Api, namespace: str, since: datetime) -> None:
 def _clean(api: Api, path: str, cache: dict[str, Any], since: datetime) -> None:
     meta, entries = cache["metadata"], cache.get("data") or {}
     kept = {key: entry for key, entry in entries.items() if not unused(entry, since)}
-    if not entries or len(kept) == len(entries):  # one without any is just being made
+    if not entries or len(kept) == len(entries):  # an empty one is just being created
         return
     if kept:
         api.call("PUT", path, cache | {"apiVersion": "v1", "kind": "ConfigMap", "data": kept})

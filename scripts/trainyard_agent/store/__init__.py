@@ -1,1 +1,1 @@
-"""The object store and what lies there: users and keys, buckets, data sets and their copies, backups."""
+"""The object store and its contents: users and keys, buckets, data sets and their copies, backups."""

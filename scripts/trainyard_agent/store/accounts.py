@@ -1,8 +1,8 @@
-"""Users of an object store that is ours to administer: what the setup job asks of it, whichever store it is.
+"""Users of an object store that the platform administers: the setup job's interface to any such store.
 
-An owner is `trainyard` (the platform), `trainyard-logs` (who writes logs) or `trainyard-team-<team>`. It has one policy
-and any number of keys, so that a new key and a former one can open the store at the same time. What an owner stored
-stays when its keys go.
+An owner is `trainyard` (the platform), `trainyard-logs` (the log writer) or `trainyard-team-<team>`. It has one policy
+and any number of keys, so that a new key and its predecessor can both give access. An owner's data
+stay when its keys are removed.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from trainyard_agent.store.connect import Access
 
 
 class Accounts(Protocol):
-    """The four calls. Each may cost a second: ask rarely. What a store refuses is raised as the client raises it."""
+    """The four operations. Each may take a second: call rarely. Errors of the store's client are raised unchanged."""
 
     def held(self) -> Mapping[str, frozenset[str]]:
-        """The owners that are ours, each with its access keys."""
+        """The platform's owners, each with its access keys."""
         ...
 
     def give(self, owner: str, key: Key, policy: dict[str, Any]) -> None:
-        """See to it that this key opens the store as this owner, and that the owner may do this and no more.
+        """Ensure that this key belongs to this owner, with exactly these permissions.
 
         Raises PlatformError when the key is another owner's.
         """
         ...
 
     def take(self, owner: str, access: str) -> None:
-        """End one key of an owner, with all keys that were derived from it. One that is not there is no error."""
+        """Remove one key of an owner, with all keys derived from it. A missing key is no error."""
         ...
 
     def drop(self, owner: str) -> None:
-        """End an owner with all its keys and its policy. One that is not there is no error."""
+        """Remove an owner with all its keys and its policy. A missing owner is no error."""
         ...
 
 
 def administered(contract: Mapping[str, Any]) -> bool:
-    """Does the setup job make the store's users? Else an engineer does, by the policies that it publishes."""
+    """Whether the setup job makes the store's users. Otherwise an engineer does, from the policies it publishes."""
     s3 = contract["storage"]["s3"]
     return s3["mode"] == "inCluster" or (s3.get("users") or "manual") != "manual"
 
 
 def administrator(contract: Mapping[str, Any]) -> Access:
-    """What makes the buckets, and the users where they are ours, by the environment. Raises PlatformError."""
+    """Access for making buckets, and users where the platform does, by the environment. Raises PlatformError."""
     if contract["storage"]["s3"]["mode"] == "inCluster":
         return connect.access(root=True)
     return connect.access("ADMIN") if administered(contract) else connect.access()
 
 
 def open_store(contract: Mapping[str, Any]) -> Accounts:
-    """The users of a store that is ours to administer. Raises PlatformError."""
+    """The users of a store that the platform administers. Raises PlatformError."""
     if contract["storage"]["s3"]["mode"] == "inCluster":
         from trainyard_agent.store.accounts_minio import MinioAccounts
 

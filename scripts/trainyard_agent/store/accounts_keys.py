@@ -1,4 +1,4 @@
-"""Keys of an object store's users, and whose they are."""
+"""Keys of an object store's users, and their owners."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trainyard_agent.store.s3_policies import LOGS, PLATFORM, TEAM
 
-# Access keys are no secrets to S3, but nobody has to be able to guess one: 20 of 36 characters are 103 bits.
+# Access keys are no secrets to S3, but nobody should be able to guess one: 20 of 36 characters are 103 bits.
 _LETTERS = string.ascii_uppercase + string.digits
 
 
@@ -24,7 +24,7 @@ class Key:
 
 
 def fresh() -> Key:
-    """A new key that says nothing about whose it is."""
+    """A new random key, which doesn't reveal its owner."""
     letters = string.ascii_letters + string.digits
     return Key(
         "".join(secrets.choice(_LETTERS) for _ in range(20)), "".join(secrets.choice(letters) for _ in range(40))
@@ -32,5 +32,5 @@ def fresh() -> Key:
 
 
 def is_owner(owner: str) -> bool:
-    """Is this an owner that the platform makes and removes?"""
+    """Whether the platform makes and removes this owner."""
     return owner in (PLATFORM, LOGS) or owner.startswith(TEAM)

@@ -1,4 +1,4 @@
-"""Users of MinIO. A user there is an access key: an owner is the policy that all its users have."""
+"""Users of MinIO. A user there is an access key: an owner is the policy that all its users share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trainyard_agent.store import connect
 from trainyard_agent.store.accounts_keys import Key, is_owner
 from trainyard_agent.store.connect import Access
 
-# Everyone may ask MinIO for service accounts and temporary keys of his own, change his secret key and see the sizes of
-# the buckets that he knows, unless it is denied.
+# By default, every MinIO user may create service accounts and temporary keys for himself, change his secret key and see
+# the sizes of buckets that he can access; so policies must deny it.
 NO_ADMINISTRATION = {"Effect": "Deny", "Action": ["admin:*"]}
 
 
 class MinioAccounts:
-    """The calls of `Accounts`. Its administration costs a second a call: both ends stretch the password."""
+    """Implementation of `Accounts` for MinIO. An admin call takes a second: both ends stretch the password."""
 
     def __init__(self, root: Access) -> None:
         self.root, self.admin = root, connect.admin(root)
@@ -28,7 +28,7 @@ class MinioAccounts:
         }
 
     def held(self) -> Mapping[str, frozenset[str]]:
-        """The owners that are ours, each with its access keys. An owner may have none."""
+        """The platform's owners, each with its access keys. An owner may have none."""
         found: dict[str, set[str]] = defaultdict(set)
         for user, owner in self._users.items():
             if is_owner(owner):
@@ -39,7 +39,7 @@ class MinioAccounts:
         return {owner: frozenset(users) for owner, users in found.items()}
 
     def give(self, owner: str, key: Key, policy: dict[str, Any]) -> None:
-        """Make or correct one user and its policy."""
+        """Create or correct one user and its policy."""
         if key.access == self.root.user:
             raise PlatformError(f"the access key of {owner} is the root user's: delete its Secret and upgrade again")
         # A changed Secret could take over another owner's key.
@@ -53,7 +53,7 @@ class MinioAccounts:
         self._users[key.access] = owner
 
     def _knows(self, key: Key) -> bool:
-        """Is this the user's present secret?"""
+        """Whether this is the user's current secret."""
         from minio.error import S3Error
 
         try:

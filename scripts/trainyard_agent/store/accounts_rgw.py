@@ -1,8 +1,8 @@
 """Users of Ceph's object gateway, through its admin API and, for their policies, its IAM API.
 
 A user there may have several keys, but loses its policies whenever one is added or removed (seen with 16.2.15). So each
-key has a user of its own, `<owner>.<access key>`, as in MinIO. The key that asks is one of a user with the capabilities
-`users=*` and `user-policy=*`.
+key has its own user, `<owner>.<access key>`, as in MinIO. The administrator's key belongs to a user with the
+capabilities `users=*` and `user-policy=*`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class RgwError(Exception):
-    """What the gateway refused, in its own word."""
+    """The gateway refused a request; the text is its error code."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(f"{code} ({status})")
@@ -40,13 +40,13 @@ def _code(text: bytes) -> str:
 
 
 class RgwAccounts:
-    """The calls of `Accounts`."""
+    """Implementation of `Accounts` for Ceph's object gateway."""
 
     def __init__(self, admin: Access) -> None:
         self.admin, self._pool = admin, connect.pool(admin)
 
     def _call(self, method: str, path: str, query: dict[str, str], form: dict[str, str] | None = None) -> Any:
-        """One signed request; the decoded answer, None where it isn't JSON. Raises RgwError."""
+        """Send one signed request; returns the decoded answer, None if it isn't JSON. Raises RgwError."""
         from minio.credentials import Credentials
         from minio.signer import sign_v4_s3
 
@@ -82,7 +82,7 @@ class RgwAccounts:
             return None
 
     def _secret(self, user: str, access: str) -> str | None:
-        """The secret of a user's key, "" where it has no such key; None where there is no such user."""
+        """The secret of a user's key, "" if the user has no such key; None if there is no such user."""
         try:
             found = self._call("GET", "/admin/user", {"uid": user, "format": "json"})
         except RgwError as error:
@@ -92,7 +92,7 @@ class RgwAccounts:
         return next((str(key["secret_key"]) for key in found["keys"] if key["access_key"] == access), "")
 
     def held(self) -> Mapping[str, frozenset[str]]:
-        """The owners that are ours, each with its access keys."""
+        """The platform's owners, each with its access keys."""
         names: list[str] = []
         marker = ""
         while True:
@@ -111,7 +111,7 @@ class RgwAccounts:
         return {owner: frozenset(keys) for owner, keys in found.items()}
 
     def give(self, owner: str, key: Key, policy: dict[str, Any]) -> None:
-        """Make or correct the user of a key and its policy. It makes no buckets of its own."""
+        """Create or correct the user of a key and its policy. The user can't create buckets."""
         user = f"{owner}.{key.access}"
         present = self._secret(user, key.access)
         pair = {"access-key": key.access, "secret-key": key.secret, "generate-key": "false", "format": "json"}
@@ -131,7 +131,7 @@ class RgwAccounts:
             self._call("POST", "/", {}, asked | {"PolicyDocument": json.dumps(policy)})
 
     def take(self, owner: str, access: str) -> None:
-        """Remove the user of a key. It owns no bucket, so no data goes."""
+        """Remove the user of a key. It owns no bucket, so no data are lost."""
         try:
             self._call("DELETE", "/admin/user", {"uid": f"{owner}.{access}", "format": "json"})
         except RgwError as error:

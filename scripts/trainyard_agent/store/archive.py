@@ -1,6 +1,6 @@
 """Compressed archives of folders and buckets: written in one pass, and read back entry by entry.
 
-Folders are walked by open directories and never through symbolic links, so that their owner can't lead the
+Folders are walked through open directories and never through symbolic links, so that their owner can't lead the
 backup out of the folder while it runs.
 """
 
@@ -28,17 +28,17 @@ NAMED = 100
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO}  # removed or replaced meanwhile
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-# Bytes that a file says to have and that lie nowhere. Terabytes of them cost nothing, and would keep everybody's backup
-# busy until its deadline. NFS shows no client where the holes are.
+# Bytes of holes: a file's size minus what is stored. Terabytes of them cost nothing, and would keep everybody's backup
+# busy until its deadline. NFS doesn't show a client where the holes are.
 HOLES = 1 << 30
-BLOCK = 512  # what st_blocks counts in, whatever the file system
+BLOCK = 512  # the unit of st_blocks, on every file system
 
 
 @dataclass
 class Counts:
-    """What went into an archive. `changed` files were written to while they were read; `left_out` are no plain files.
+    """Counts of an archive. `changed` files were written to while they were read; `left_out` are special files.
 
-    Files with more than HOLES of holes are left out, too. The first of either are named.
+    Files with more than HOLES bytes of holes are left out, too. The first few of both kinds are named.
     """
 
     entries: int = 0
@@ -48,36 +48,36 @@ class Counts:
     names: list[str] = field(default_factory=list)
 
     def note(self, path: str) -> int:
-        """Name one; returns 1, to be added to its number."""
+        """Name one path; returns 1, to be added to a count."""
         if len(self.names) < NAMED:
             self.names.append(path)
         return 1
 
 
 class Sums:
-    """A stream that counts and hashes what passes through it to another."""
+    """A stream that counts and hashes the bytes that it passes to another."""
 
     def __init__(self, target: IO[bytes]) -> None:
         self.target, self.size, self._hash = target, 0, hashlib.sha256()
 
     def write(self, data: bytes) -> int:
-        """Pass on."""
+        """Pass the data on."""
         self.target.write(data)
         self._hash.update(data)
         self.size += len(data)
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back here."""
+        """Do nothing: the stream has no buffer."""
 
     @property
     def sha256(self) -> str:
-        """Of all that was written."""
+        """The digest of all that was written."""
         return self._hash.hexdigest()
 
 
 class ExactReader:
-    """Reads exactly `size` bytes of a file that may shrink meanwhile: what is missing is zeros, and `short` tells."""
+    """Reads exactly `size` bytes of a file that may shrink meanwhile: pads it with zeros, and sets `short`."""
 
     def __init__(self, source: Any, size: int) -> None:
         self.source, self.left, self.short = source, size, False
@@ -95,7 +95,7 @@ class ExactReader:
 
 @contextmanager
 def writing(target: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """A tar archive, compressed, into a stream that can't be rewound."""
+    """A compressed tar archive, written to a stream that can't be rewound."""
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=LEVEL, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
@@ -105,14 +105,14 @@ def writing(target: IO[bytes]) -> Iterator[tarfile.TarFile]:
 
 @contextmanager
 def reading(source: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """The same from a stream."""
+    """A compressed tar archive, read from a stream."""
     with tarfile.open(fileobj=source, mode="r|gz") as tar:
         yield tar
 
 
 @contextmanager
 def ignore_gone() -> Iterator[None]:
-    """Lets pass that something was removed or replaced since it was listed."""
+    """Ignore errors because an entry was removed or replaced since it was listed."""
     try:
         yield
     except OSError as error:
@@ -121,7 +121,7 @@ def ignore_gone() -> Iterator[None]:
 
 
 def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
-    """Every entry below an open directory: directory that holds it, name, path, status. Parents come first."""
+    """Every entry below an open directory: its directory, name, path, status. Parents come first."""
     stack = [(os.dup(root), "", iter(sorted(os.listdir(root))))]
     try:
         while stack:
@@ -150,7 +150,7 @@ def _info(path: str, status: os.stat_result) -> tarfile.TarInfo:
 
 
 def pack_folder(root: Path, tar: tarfile.TarFile) -> Counts:
-    """Everything in a folder with owner, mode and times: files, folders, links. Raises OSError."""
+    """Add everything in a folder with owner, mode and times: files, folders, links. Raises OSError."""
     counts, linked = Counts(), dict[tuple[int, int], str]()
     top = os.open(root, FOLDER)
     try:
@@ -173,7 +173,7 @@ def _add(
     path: str,
     status: os.stat_result,
 ) -> None:
-    """One entry; `linked` knows files of several names by what they are."""
+    """Add one entry; `linked` maps files with several names (device, inode) to their first."""
     info, mode, file = _info(path, status), status.st_mode, (status.st_dev, status.st_ino)
     if stat.S_ISDIR(mode):
         info.type = tarfile.DIRTYPE
@@ -219,7 +219,7 @@ def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name
 
 
 def pack_bucket(client: Minio, bucket: str, tar: tarfile.TarFile) -> Counts:
-    """Every object of a bucket, as it is now, with type and metadata. Older versions stay where they are."""
+    """Add every current object of a bucket, with type and metadata. Older versions are left out."""
     from minio.error import S3Error
 
     counts = Counts()

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 STAMP = "%Y%m%dT%H%M%SZ"
-LEFTOVER = timedelta(days=1)  # an unfinished backup older than this has no one working on it
+LEFTOVER = timedelta(days=1)  # an unfinished backup older than this was abandoned
 SHARED = "shared"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something to back up: a bucket by its name, or a folder of the file server."""
+    """A source of a backup: a bucket by its name, or a folder of the file server."""
 
     name: str
     bucket: str = ""
@@ -32,7 +32,7 @@ class Source:
 
 
 def sources(contract: dict[str, Any], buckets: list[str], export: Path | None) -> list[Source]:
-    """Buckets first, then the workspace of each team and the shared volume; `export` is the file server's root."""
+    """Buckets first, then each team's workspace and the shared volume; `export` is the file server's root."""
     found = [Source(f"bucket-{bucket}", bucket=bucket) for bucket in buckets]
     if export:
         for team in contract.get("teams") or []:
@@ -42,7 +42,7 @@ def sources(contract: dict[str, Any], buckets: list[str], export: Path | None) -
 
 
 def target_of(folder: str, bucket: str, prefix: str) -> Target:
-    """The place that was named: a folder, or a bucket of the store of the environment's TARGET_…"""
+    """The target: a folder, or a bucket of the store in the environment's TARGET_… variables."""
     if bucket:
         return BucketTarget(connect.client(connect.access("TARGET")), bucket, prefix)
     return FolderTarget(Path(folder))
@@ -51,9 +51,9 @@ def target_of(folder: str, bucket: str, prefix: str) -> Target:
 def back_up(
     wanted: list[Source], client: Callable[[], Minio], target: Target, now: datetime
 ) -> tuple[str, dict[str, Any]]:
-    """One backup of all sources; returns its name and manifest. What can't be read is named there under `failed`.
+    """Back up all sources; returns the backup's name and manifest. Sources that can't be read are in its `failed`.
 
-    Raises PlatformError when there would be nothing in it.
+    Raises PlatformError if the backup would be empty.
     """
     stamp = now.strftime(STAMP)
     if stamp in target.stamps():
@@ -97,9 +97,9 @@ def back_up(
 
 
 def thin(target: Target, keep: int, now: datetime) -> list[str]:
-    """Remove all but the newest `keep` backups and the newest whole one, and what unfinished ones left behind.
+    """Remove all but the newest `keep` backups and the newest complete one, and remains of unfinished ones.
 
-    Returns what went.
+    Returns the names of what was removed.
     """
     stamps = target.stamps()
     whole = next((stamp for stamp in reversed(stamps) if not target.manifest(stamp)["failed"]), "")
@@ -111,7 +111,7 @@ def thin(target: Target, keep: int, now: datetime) -> list[str]:
 
 
 def run(contract_file: str, buckets: list[str], export: str, target: Target, keep: int, now: datetime) -> int:
-    """One backup, and the oldest goes. Raises PlatformError, also when a source is missing in it."""
+    """Back up once, and remove the oldest. Raises PlatformError, also if the backup lacks a source."""
     contract = json.loads(Path(contract_file).read_text())
     wanted = sources(contract, buckets, Path(export) if export else None)
     stamp, manifest = back_up(wanted, lambda: connect.client(connect.access()), target, now)

@@ -1,4 +1,4 @@
-"""Buckets of the contract with their versioning and lifecycle, and the platform's own user in the cluster's store."""
+"""Buckets of the contract with their versioning and lifecycle, and the platform's user in the cluster's store."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from minio.lifecycleconfig import LifecycleConfig, Rule
 
 
-# Rules whose name begins so are ours; others in the same bucket are left alone.
+# Rules with this prefix are ours; others in the same bucket are left alone.
 OURS = "trainyard-"
 
 
 def _reason(client: Minio, bucket: str) -> str:
-    """ "" once the store answers a question about a bucket."""
+    """The reason why the store can't answer a question about a bucket; "" if it can."""
     from minio.error import S3Error
 
     try:
@@ -31,7 +31,7 @@ def _reason(client: Minio, bucket: str) -> str:
 
 
 def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
-    """The lifecycle rules that the contract asks of a bucket. `abort_days` 0: the store ends old uploads by itself."""
+    """The lifecycle rules that a bucket needs by the contract. `abort_days` 0: the store itself removes old uploads."""
     from minio import lifecycleconfig as lifecycle
     from minio.commonconfig import ENABLED, Filter
 
@@ -42,7 +42,7 @@ def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
         ends = lifecycle.Expiration(days=expire)
         wanted.append(lifecycle.Rule(ENABLED, everything, rule_id=f"{OURS}expire", expiration=ends))
     if noncurrent:
-        # A delete marker with nothing left below it goes too, where no rule of its own ends it.
+        # A delete marker with no versions left goes, too, unless a rule of its own removes it.
         marker = None if expire else lifecycle.Expiration(expired_object_delete_marker=True)
         older = lifecycle.NoncurrentVersionExpiration(noncurrent_days=noncurrent)
         wanted.append(
@@ -59,7 +59,7 @@ def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
 
 
 def _meaning(rule: Rule) -> tuple[Any, ...]:
-    """What a rule does, so that two can be compared however the store wrote them down."""
+    """The effect of a rule, comparable however the store represents it."""
     ends, older, abort = (rule.expiration, rule.noncurrent_version_expiration, rule.abort_incomplete_multipart_upload)
     return (
         rule.rule_id,
@@ -72,7 +72,7 @@ def _meaning(rule: Rule) -> tuple[Any, ...]:
 
 
 def set_lifecycle(client: Minio, bucket: dict[str, Any], abort_days: int, *, only_say: bool = False) -> str:
-    """Bring a bucket's own rules in line; returns what differed, "" if nothing did. Rules of others stay."""
+    """Correct our rules of a bucket; returns what differed, "" if nothing did. Other rules stay."""
     from minio.lifecycleconfig import LifecycleConfig
 
     held: LifecycleConfig | None = client.get_bucket_lifecycle(bucket["name"])
@@ -91,7 +91,7 @@ def set_lifecycle(client: Minio, bucket: dict[str, Any], abort_days: int, *, onl
 
 
 def set_versioning(client: Minio, bucket: dict[str, Any], *, only_say: bool = False) -> str:
-    """Bring a bucket's versioning in line; returns what differed, "" if nothing did."""
+    """Correct a bucket's versioning; returns what differed, "" if nothing did."""
     from minio.commonconfig import ENABLED
     from minio.versioningconfig import SUSPENDED, VersioningConfig
 
@@ -134,7 +134,7 @@ def _ensure(client: Minio, bucket: dict[str, Any], abort_days: int, *, may_chang
 
 
 def ensure(contract: dict[str, Any], clock: Clock) -> None:
-    """Wait for the store, make and set up the buckets, and the platform's user where the store is ours.
+    """Wait for the store, create and configure the buckets, and the platform's user if we administer the store.
 
     Raises PlatformError.
     """
@@ -147,7 +147,7 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
     quick = connect.client(to, patient=False)
     clock.wait(f"the object store at {to.endpoint}", lambda: _reason(quick, wanted[0]["name"]))
     client = connect.client(to)
-    # MinIO knows no such rule: its server ends old uploads by a setting of its own.
+    # MinIO has no such rule: its server removes old uploads by its own setting.
     abort_days = 0 if in_cluster else int(s3.get("abortUploadDays") or 0)
     try:
         for bucket in wanted:

@@ -1,8 +1,8 @@
-"""Copies data sets of buckets to the shared volume, once: what has not changed is not copied again.
+"""Copies data sets from buckets to the shared volume; data that has not changed is not copied again.
 
-Each copy lies in `.cache/<name>/<digest>`, named by what it holds; `datasets/<name>` is a link to the present one,
-changed in one step, so that a reader sees a whole copy, the old or the new. The copy before the present one stays for
-who is still reading it.
+Each copy is in `.cache/<name>/<digest>`, named by its content; `datasets/<name>` is a link to the current one,
+replaced atomically, so that a reader sees a complete copy, the old or the new. The previous copy stays for
+jobs that still read it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Entry:
-    """One object: its key below the prefix, and what tells whether it changed. `size` is in bytes."""
+    """One object: its key below the prefix, and properties that change with its content. `size` is in bytes."""
 
     key: str
     etag: str
@@ -40,7 +40,7 @@ class Entry:
 
 
 def listing(client: Minio, bucket: str, prefix: str) -> list[Entry]:
-    """All objects below a prefix, sorted. Raises PlatformError for keys that can't be files."""
+    """All objects below a prefix, sorted. Raises PlatformError for keys that can't be file names."""
     below = f"{prefix.rstrip('/')}/" if prefix else ""
     found = []
     for item in client.list_objects(bucket, below, recursive=True):
@@ -59,13 +59,13 @@ def listing(client: Minio, bucket: str, prefix: str) -> list[Entry]:
 
 
 def digest(bucket: str, prefix: str, entries: list[Entry]) -> str:
-    """A name for exactly this content."""
+    """A digest that identifies exactly this content."""
     text = json.dumps([bucket, prefix, [asdict(entry) for entry in entries]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _fetch(client: Minio, bucket: str, prefix: str, entry: Entry, target: Path) -> int:
-    """Copy one object to a file, from where an interrupted copy ended; returns the bytes that were copied."""
+    """Copy one object to a file, resuming an interrupted copy; returns the bytes that were copied."""
     part = target.with_name(f"{target.name}.{hashlib.sha256(entry.etag.encode()).hexdigest()[:8]}{PART}")
     key = f"{prefix.rstrip('/')}/{entry.key}" if prefix else entry.key
     done = part.stat().st_size if part.exists() else 0
@@ -90,7 +90,7 @@ def _fetch(client: Minio, bucket: str, prefix: str, entry: Entry, target: Path) 
 
 
 def _held(folder: Path) -> dict[str, Entry]:
-    """What a whole copy holds, by key; {} when there is none."""
+    """The entries of a complete copy, by key; {} without one."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         return {item["key"]: Entry(**item) for item in json.loads((folder / MARKER).read_text())["objects"]}
     return {}
@@ -99,10 +99,10 @@ def _held(folder: Path) -> dict[str, Entry]:
 def _place(
     client: Minio, cache: dict[str, str], entry: Entry, folder: Path, before: tuple[Path, dict[str, Entry]]
 ) -> int:
-    """One file of a copy: there already, taken from the copy before, or fetched; returns the bytes fetched."""
+    """Place one file of a copy: keep it, take it from the previous copy, or fetch it; returns the bytes fetched."""
     target = folder / entry.key
     if target.exists() and target.stat().st_size == entry.size:
-        return 0  # files come to their names whole
+        return 0  # a file gets its name when it is complete
     target.parent.mkdir(parents=True, exist_ok=True)
     old, held = before
     if held.get(entry.key) == entry:
@@ -113,7 +113,7 @@ def _place(
 
 
 def refresh(client: Minio, cache: dict[str, str], root: Path) -> str:
-    """Bring one data set up to date below `root`; returns what was done, in words. Raises PlatformError."""
+    """Update one data set below `root`; returns what was done, in words. Raises PlatformError."""
     name, link = cache["name"], root / "datasets" / cache["name"]
     entries = listing(client, cache["bucket"], cache["prefix"])
     if not entries:
@@ -145,7 +145,7 @@ def refresh(client: Minio, cache: dict[str, str], root: Path) -> str:
 
 
 def _gone(root: Path, wanted: set[str]) -> Iterator[str]:
-    """Data sets that were copied here and are no longer wanted. What is not a link of ours is not touched."""
+    """Data sets that were copied here and are no longer wanted. Anything but our links is left alone."""
     copies = root / ".cache"
     for folder in sorted(copies.iterdir()) if copies.is_dir() else []:
         if folder.name not in wanted:
@@ -157,8 +157,8 @@ def _gone(root: Path, wanted: set[str]) -> Iterator[str]:
 
 
 def run(contract_file: str, root: str) -> int:
-    """Bring every data set of the contract up to date below `root`. Raises PlatformError at the end if one failed."""
-    os.umask(0o022)  # every team reads
+    """Update every data set of the contract below `root`. Raises PlatformError at the end if one failed."""
+    os.umask(0o022)  # every team can read
     caches = json.loads(Path(contract_file).read_text())["storage"].get("caches") or []
     client = connect.client(connect.access())
     failed = []

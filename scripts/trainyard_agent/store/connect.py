@@ -1,4 +1,4 @@
-"""Connections to object stores: address, keys and certificate authority, as the environment of the pod names them."""
+"""Connections to object stores: address, keys and certificate authority, from the pod's environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD")
 
 @dataclass(frozen=True)
 class Access:
-    """Where a store is and who asks it. `ca` is the PEM of the only authority to trust; "" means the system's."""
+    """A store's address and credentials. `ca` is the PEM of the only trusted authority; "" means the system's."""
 
     endpoint: str
     user: str
@@ -32,20 +32,20 @@ class Access:
 
     @property
     def host(self) -> str:
-        """host:port"""
+        """The endpoint's host and port, as `host:port`."""
         return urlparse(self.endpoint).netloc
 
     @property
     def secure(self) -> bool:
-        """Is it https?"""
+        """Whether the endpoint uses https."""
         return urlparse(self.endpoint).scheme == "https"
 
 
 def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | None = None) -> Access:
-    """The store of the variables PREFIX_ENDPOINT, …_ACCESS_KEY, …_SECRET_KEY, …_REGION and …_CA. Raises PlatformError.
+    """Access from the variables PREFIX_ENDPOINT, …_ACCESS_KEY, …_SECRET_KEY, …_REGION and …_CA. Raises PlatformError.
 
     Args:
-        root: as MinIO's root user instead.
+        root: use MinIO's root user instead.
     """
     env = os.environ if env is None else env
     names = ROOT if root else (f"{prefix}_ACCESS_KEY", f"{prefix}_SECRET_KEY")
@@ -60,7 +60,7 @@ def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | N
 
 
 def pool(to: Access, patient: bool = True) -> urllib3.PoolManager:
-    """Connections that check the server's certificate. `patient`: try again for some seconds."""
+    """A connection pool that checks the server's certificate. `patient`: retry for some seconds."""
     import urllib3
 
     settings: dict[str, Any] = {}
@@ -95,7 +95,7 @@ def client(to: Access, *, patient: bool = True) -> Minio:
 
 @contextmanager
 def opened(client: Minio, bucket: str, key: str, offset: int = 0, length: int = 0) -> Iterator[BaseHTTPResponse]:
-    """An object's bytes as they come; `length` 0: all from `offset` on."""
+    """The response with an object's bytes; `length` 0: all from `offset` on."""
     answer = client.get_object(bucket, key, offset=offset, length=length)
     try:
         yield answer

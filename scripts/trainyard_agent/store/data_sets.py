@@ -1,7 +1,7 @@
-"""Whole folders of files that come from somebody's machine: what is lacking, what is there, and what goes.
+"""Folders of files sent from a user's machine: lists what is missing, stores, lists and removes them.
 
-They lie below a prefix of a bucket or in a folder of a mounted volume. Names and digests come and go as lines of JSON,
-files as one tar stream, so that neither many files nor large ones need memory.
+They are below a prefix of a bucket or in a folder of a mounted volume. Names and digests travel as lines of JSON,
+files as one tar stream, so neither many files nor large ones need memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCK = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class File:
-    """One file: its name below the place, with slashes; its size in bytes; when it was changed, in Unix seconds."""
+    """One file: its name below the place, with slashes; its size in bytes; its modification time, in Unix seconds."""
 
     name: str
     size: int
@@ -46,7 +46,7 @@ class File:
 
 @dataclass
 class Set:
-    """What lies below one name of a place. `changed`: the newest file's."""
+    """A data set: everything below one name of a place. `changed`: the newest file's."""
 
     name: str
     files: int = 0
@@ -55,30 +55,30 @@ class Set:
 
 
 class Place(Protocol):
-    """Where a data set is."""
+    """The location of a data set."""
 
     def lacks(self, name: str, size: int, sha256: str, changed: float) -> bool:
-        """Whether this file isn't there as it is described."""
+        """Whether this file is missing or differs from its description."""
 
     def write(self, name: str, source: IO[bytes], size: int, sha256: str, changed: float) -> None:
-        """Have the file there, whole and undamaged, or not at all. Raises PlatformError."""
+        """Store the file, complete and undamaged, or not at all. Raises PlatformError."""
 
     def files(self) -> Iterator[File]:
-        """All files that are there."""
+        """All files in the place."""
 
     def remove(self) -> int:
-        """Remove all of it; returns how many files that were. Raises PlatformError."""
+        """Remove all files; returns how many there were. Raises PlatformError."""
 
 
 class Bucket:
-    """Below a prefix of a bucket."""
+    """A place below a prefix of a bucket."""
 
     def __init__(self, client: Minio, bucket: str, prefix: str) -> None:
         self.client, self.bucket, self.prefix = client, bucket, prefix.strip("/")
         self.below = f"{self.prefix}/" if self.prefix else ""
 
     def lacks(self, name: str, size: int, sha256: str, changed: float) -> bool:
-        """The digest decides, which `write` leaves with the object. What can't be seen is written, or refused then."""
+        """Compare the digest that `write` stores with the object. An object that may not be read counts as missing."""
         try:
             found = objects.stat(self.client, self.bucket, f"{self.below}{name}")
         except objects.RefusedError:
@@ -86,11 +86,11 @@ class Bucket:
         return found != {"size": size, objects.SHA256: sha256}
 
     def write(self, name: str, source: IO[bytes], size: int, sha256: str, changed: float) -> None:
-        """An object comes to its name whole."""
+        """Store an object, which appears only when it is complete."""
         objects.put(self.client, self.bucket, f"{self.below}{name}", source, size, sha256)
 
     def files(self) -> Iterator[File]:
-        """In the order of their names."""
+        """All files, sorted by name."""
         with objects.store_errors(f"s3://{self.bucket}/{self.prefix}"):
             for item in self.client.list_objects(self.bucket, self.below, recursive=True):
                 name = str(item.object_name)[len(self.below) :]
@@ -99,7 +99,7 @@ class Bucket:
                     yield File(name, int(item.size or 0), changed)
 
     def remove(self) -> int:
-        """Older versions stay as long as the bucket keeps them."""
+        """Remove all objects. Older versions stay as long as the bucket keeps them."""
         from minio.deleteobjects import DeleteObject
 
         names = [file.name for file in self.files()]
@@ -113,13 +113,13 @@ class Bucket:
 
 
 class Folder:
-    """In a folder of a volume, which others of the team may use meanwhile."""
+    """A place in a folder of a volume, which the team may use at the same time."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def lacks(self, name: str, size: int, sha256: str, changed: float) -> bool:
-        """Size and time decide: a digest would read everything over the network."""
+        """Compare size and time: a digest would require reading everything over the network."""
         try:
             found = (self.root / name).stat()
         except OSError:
@@ -127,10 +127,10 @@ class Folder:
         return (found.st_size, int(found.st_mtime)) != (size, int(changed))
 
     def write(self, name: str, source: IO[bytes], size: int, sha256: str, changed: float) -> None:
-        """Beside its name first; the group may write what is made here."""
+        """Write under a temporary name first; the group may write files made here."""
         target = self.root / name
         mark = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
-        part = target.with_name(f".{mark}{PART}")  # of its own, and short enough, whatever the name is
+        part = target.with_name(f".{mark}{PART}")  # unique, and short enough, whatever the name is
         checked = objects.Checked(source, size, sha256)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ class Folder:
             raise PlatformError(f"{target}: {error.strerror or error}") from None
 
     def files(self) -> Iterator[File]:
-        """Links are neither counted nor followed."""
+        """All files; links are neither counted nor followed."""
         for where, folders, names in os.walk(self.root):
             folders.sort()
             for name in sorted(names):
@@ -158,7 +158,7 @@ class Folder:
                         yield File(path.relative_to(self.root).as_posix(), found.st_size, found.st_mtime)
 
     def remove(self) -> int:
-        """Files and links first, then the folders, the innermost first."""
+        """Remove files and links first, then the folders, the innermost first."""
         count = 0
         try:
             for where, folders, names in os.walk(self.root, topdown=False):
@@ -173,9 +173,9 @@ class Folder:
 
 
 def compare(place: Place, source: Iterable[bytes], out: IO[bytes]) -> int:
-    """Read `[name, size, sha256, changed]` line by line, to an empty one; write the names that are lacking.
+    """Read `[name, size, sha256, changed]` line by line up to an empty one; write the names of missing files.
 
-    Returns how many those are. A place that holds nothing is asked for no name.
+    Returns how many those are. An empty place is not queried for any name.
     """
     empty, lacking = next(iter(place.files()), None) is None, 0
     lines = takewhile(bytes.strip, source)
@@ -193,7 +193,7 @@ def compare(place: Place, source: Iterable[bytes], out: IO[bytes]) -> int:
 
 
 def fill(place: Place, source: IO[bytes]) -> int:
-    """Write every file of a tar stream; returns how many. Those before an early end stay. Raises PlatformError."""
+    """Write every file of a tar stream; returns how many. Files before an early end stay. Raises PlatformError."""
     count, waiting = 0, deque[Future[None]]()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
@@ -216,7 +216,7 @@ def fill(place: Place, source: IO[bytes]) -> int:
 
 
 def _announced(member: tarfile.TarInfo) -> str:
-    """The digest of a file that is really one, and stays below the place. Raises PlatformError."""
+    """The digest of a regular file whose name stays below the place. Raises PlatformError."""
     if not member.isfile() or any(part in ("", ".", "..") for part in member.name.split("/")):
         raise PlatformError(f"{member.name!r} is not a file, or leads out of the folder")
     digest = member.pax_headers.get(SHA256, "")
@@ -226,7 +226,7 @@ def _announced(member: tarfile.TarInfo) -> str:
 
 
 def sets(place: Place) -> list[Set]:
-    """What lies there by the first part of its name, files by themselves."""
+    """The data sets of the place, by the first part of their names; files by themselves."""
     found: dict[str, Set] = {}
     for file in place.files():
         one = found.setdefault(file.name.partition("/")[0], Set(file.name.partition("/")[0]))
@@ -235,16 +235,16 @@ def sets(place: Place) -> list[Set]:
 
 
 def place_of(text: str) -> Place:
-    """`bucket/prefix` with the keys of the pod's environment, or a folder's absolute path. Raises PlatformError."""
+    """`bucket/prefix`, with keys from the pod's environment, or a folder's absolute path. Raises PlatformError."""
     if text.startswith("/"):
-        os.umask(0o002)  # the team shares its volumes by group
+        os.umask(0o002)  # the team shares its volumes through its group
         return Folder(Path(text))
     bucket, _, prefix = text.partition("/")
     return Bucket(connect.client(connect.access()), bucket, prefix)
 
 
 def run(operation: str, text: str) -> int:
-    """One operation; the last line of standard error is a JSON object that says what was done. Raises PlatformError."""
+    """Run one operation; the last line of standard error is its result as a JSON object. Raises PlatformError."""
     place, out, report = place_of(text), Sums(sys.stdout.buffer), dict[str, Any]()
     sink = cast(IO[bytes], out)
     if operation == "compare":

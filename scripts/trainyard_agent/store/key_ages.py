@@ -1,6 +1,6 @@
-"""Since when each team has had its key of the object store, for monitoring, which may read no Secret.
+"""The age of each team's key for the object store, for monitoring, which may not read Secrets.
 
-`s3-keys` reads the teams' Secrets anyway. It writes the times, and nothing else of them, into a ConfigMap.
+`s3-keys` reads the teams' Secrets anyway. It writes the times, and nothing else from them, into a ConfigMap.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ MANAGER = "trainyard-s3-keys"
 
 
 def since(secret: Mapping[str, Any]) -> str:
-    """When the key came into a Secret, as Kubernetes writes times; when that was made, where no release noted it."""
+    """When the key was written to a Secret, in Kubernetes' format; the Secret's creation, if no release noted it."""
     meta = secret.get("metadata") or {}
     return str((meta.get("annotations") or {}).get(SINCE) or meta.get("creationTimestamp") or "")
 
 
 def publish(api: Api, times: Mapping[str, str], teams: list[str]) -> None:
-    """Writes the times of teams; those that are no team any more are forgotten. Raises PlatformError."""
+    """Writes the teams' times; removes names that are no longer teams. Raises PlatformError."""
     path = f"/api/v1/namespaces/{api.namespace}/configmaps/{NAME}"
     with needed(f"ages of keys can't be kept in ConfigMap {NAME}"):
         held = api.get(path).get("data") or {}

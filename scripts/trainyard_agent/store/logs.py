@@ -1,4 +1,4 @@
-"""The bucket of the logs, where the contract has one: each namespace's pods below its name, for as long as it says."""
+"""The bucket of the logs, if the contract has one: each namespace's pods below its name, for as long as it states."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def bucket(contract: dict[str, Any]) -> dict[str, Any] | None:
-    """It, as the contract names its other buckets; None where logs are not kept."""
+    """The logs' bucket, in the form of the contract's other buckets; None if logs are not kept."""
     logs = contract.get("logs")
     if not logs:
         return None
@@ -21,6 +21,6 @@ def bucket(contract: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def all_buckets(contract: dict[str, Any]) -> list[dict[str, Any]]:
-    """The buckets of the contract, and that of the logs."""
+    """The buckets of the contract, including the logs' bucket."""
     own = bucket(contract)
     return [*contract["storage"]["buckets"], *([own] if own else [])]

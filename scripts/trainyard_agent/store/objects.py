@@ -1,7 +1,7 @@
-"""Bytes between a stream and the store: what `trainyard` on a member's machine asks a short-lived pod to do.
+"""Bytes between a stream and the store: the operations of the short-lived pod that `trainyard` starts for a member.
 
-Every operation is a process of its own, started in the pod; `idle` is the pod's main one and ends when none came for a
-while. Data go over standard input and output. The last line of standard error is a JSON object with what was moved.
+Each operation is a separate process in the pod; `idle` is the pod's main process and ends when none has come for a
+while. Data go over standard input and output. The last line of standard error is a JSON object with the result.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ POLL_INTERVAL_S = 2.0
 
 
 class DamagedError(PlatformError):
-    """The data aren't those that were announced."""
+    """The data differ from those that were announced."""
 
 
 class RefusedError(PlatformError):
-    """The store won't do it, however often it is asked."""
+    """The store refuses the request, and retrying doesn't help."""
 
 
 class UnavailableError(PlatformError):
-    """The store doesn't answer, or says that it can't just now."""
+    """The store doesn't answer, or reports a temporary failure."""
 
     exit_code = 75  # EX_TEMPFAIL: the same may succeed a moment later
 
 
 class Checked:
-    """A stream of exactly `size` bytes with this digest; its end fails otherwise, before an upload is complete."""
+    """A stream of exactly `size` bytes with this digest; otherwise its end fails, before an upload is complete."""
 
     def __init__(self, source: IO[bytes], size: int, sha256: str) -> None:
         self._source, self._left, self._sha256, self._hash = source, size, sha256, hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes. Raises DamagedError at the end of what isn't what it should be."""
+        """The next bytes. Raises DamagedError at the end if size or digest is wrong."""
         wanted = self._left if size < 0 else min(size, self._left)
         data = self._source.read(wanted)
         if len(data) < wanted:
@@ -66,13 +66,13 @@ class Checked:
 
 
 def cause(error: urllib3.exceptions.HTTPError) -> str:
-    """What kept the store from answering, without the client's own objects."""
+    """The reason why the store didn't answer, without the client's own objects."""
     return str(getattr(error, "reason", None) or error).rpartition(">: ")[2]
 
 
 @contextmanager
 def store_errors(place: str) -> Iterator[None]:
-    """A refusal of the store, or its silence, as one sentence."""
+    """Turn a store's refusal or silence into an error of one sentence."""
     import urllib3
     from minio.error import InvalidResponseError, S3Error, ServerError
 
@@ -90,7 +90,7 @@ def store_errors(place: str) -> Iterator[None]:
 
 
 def put(client: Minio, bucket: str, key: str, source: IO[bytes], size: int, sha256: str) -> None:
-    """Store a stream; nothing is there afterwards unless all of it came, undamaged. Raises PlatformError."""
+    """Store a stream; the object exists only if all bytes arrived undamaged. Raises PlatformError."""
     with store_errors(f"s3://{bucket}/{key}"):
         stream: Any = Checked(source, size, sha256)
         if not size:
@@ -99,7 +99,7 @@ def put(client: Minio, bucket: str, key: str, source: IO[bytes], size: int, sha2
 
 
 def stat(client: Minio, bucket: str, key: str) -> dict[str, Any] | None:
-    """Size and digest of an object; None when it isn't there. Raises PlatformError."""
+    """Size and digest of an object; None if it is missing. Raises PlatformError."""
     from minio.error import S3Error
 
     with store_errors(f"s3://{bucket}/{key}"):
@@ -115,7 +115,7 @@ def stat(client: Minio, bucket: str, key: str) -> dict[str, Any] | None:
 def get(client: Minio, bucket: str, key: str, target: IO[bytes]) -> None:
     """Write an object to a stream. Raises PlatformError."""
     with store_errors(f"s3://{bucket}/{key}"), connect.opened(client, bucket, key) as answer:
-        answer.decode_content = False  # as it lies there, also where it says that it is compressed
+        answer.decode_content = False  # the stored bytes, even if their metadata says that they are compressed
         while block := answer.read(BLOCK):
             target.write(block)
 
@@ -135,7 +135,7 @@ def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
 
 
 def folders(client: Minio, bucket: str, begun: str) -> list[str]:
-    """Parts of keys that begin so, up to the next slash: `team/run` finds `team/run-worker-0`.
+    """Parts of keys with this prefix, up to the next slash: `team/run` finds `team/run-worker-0`.
 
     Raises PlatformError.
     """
@@ -145,7 +145,7 @@ def folders(client: Minio, bucket: str, begun: str) -> list[str]:
 
 
 def idle(patience: float) -> int:
-    """Stay as long as others run beside this process, and `patience` seconds longer."""
+    """Wait as long as other processes run in the pod, and `patience` seconds longer."""
     last = time.monotonic()
     while time.monotonic() - last < patience:
         time.sleep(POLL_INTERVAL_S)
@@ -155,7 +155,7 @@ def idle(patience: float) -> int:
 
 
 def run(operation: str, bucket: str, key: str, size: int, sha256: str) -> int:
-    """One operation with the keys of the pod's environment. Raises PlatformError."""
+    """Run one operation with the keys of the pod's environment. Raises PlatformError."""
     client = connect.client(connect.access())
     report: dict[str, Any] = {}
     if operation == "put":
@@ -179,13 +179,13 @@ def run(operation: str, bucket: str, key: str, size: int, sha256: str) -> int:
 
 
 def tell(report: dict[str, Any]) -> int:
-    """The last line of standard error, which says what was moved."""
+    """Print the report as the last line of standard error."""
     print(json.dumps(report), file=sys.stderr, flush=True)
     return 0
 
 
 def _lives(process: str) -> bool:
-    """Whether a process is there and not merely waiting to be buried."""
+    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""Restores a backup, or lists what there is. Archives are checked against their manifest before anything is touched."""
+"""Restores a backup, or lists backups. Archives are checked against their manifest before anything is changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minio import Minio
 
 BLOCK = 1 << 20  # bytes
-SHOWN = 20  # names of files that were kept
+SHOWN = 20  # names of files that were kept, printed at most
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RestoreRequest:
 
 
 def show(target: Target) -> None:
-    """One line for each backup and each archive in it."""
+    """Print one line for each backup and each of its archives."""
     for stamp in target.stamps():
         held = target.manifest(stamp)
         say(f"backup {stamp}{'' if not held['failed'] else ', without ' + ', '.join(held['failed'])}")
@@ -58,7 +58,7 @@ def show(target: Target) -> None:
 
 
 def check(target: Target, stamp: str, name: str, entry: dict[str, Any]) -> None:
-    """Read a whole archive and compare it with its manifest. Raises PlatformError."""
+    """Read a complete archive and compare it with its manifest. Raises PlatformError."""
     found, size = hashlib.sha256(), 0
     with target.read(stamp, entry["file"]) as source:
         while block := source.read(BLOCK):
@@ -71,7 +71,7 @@ def check(target: Target, stamp: str, name: str, entry: dict[str, Any]) -> None:
 def restore(
     wish: RestoreRequest, target: Target, contract: dict[str, Any], export: Path | None, client: Callable[[], Minio]
 ) -> dict[str, unpack.Outcome]:
-    """Put back what is wished; returns what became of it, by source. Raises PlatformError."""
+    """Restore what is requested; returns the outcome by source. Raises PlatformError."""
     stamp = targets.find(target, wish.stamp)
     manifest = target.manifest(stamp)
     if manifest["format"] != backup.FORMAT:
@@ -130,13 +130,13 @@ def _tell(name: str, outcome: unpack.Outcome) -> None:
 
 
 def run(contract_file: str, export: str, target: Target, env: Any) -> int:
-    """List or restore, as the environment says. Raises PlatformError."""
+    """List or restore, depending on the environment. Raises PlatformError."""
     wish = RestoreRequest.read(env)
     contract = json.loads(Path(contract_file).read_text())
     if not wish.stamp:
         show(target)
         return 0
-    # Into buckets that the platform's own user may only read, MinIO's root writes.
+    # The platform's user may only read some buckets: MinIO's root user writes to them.
     root = contract["storage"]["s3"]["mode"] == "inCluster"
     restore(wish, target, contract, Path(export) if export else None, lambda: connect.client(connect.access(root=root)))
     return 0

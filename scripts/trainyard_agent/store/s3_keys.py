@@ -1,7 +1,7 @@
-"""The key of each team: made here, kept in the team's Secret, replaced while jobs that hold the former one go on.
+"""Each team's key: made here, kept in the team's Secret, replaced while jobs that use the former one continue.
 
-The former key's name stays noted on the Secret. It ends when no pod is left that started with it, and at the latest
-when the longest job that may be is over.
+The former key's name stays noted on the Secret. It ends when no pod that started with it is left, and at the latest
+when the longest possible job is over.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SECRET = "trainyard-s3"
 FORMER = "trainyard.io/former-keys"
 ROTATE = "trainyard.io/rotate-key"
 MANAGER = "trainyard-setup"
-# kubelet may start a container with a Secret as it was this long ago.
+# kubelet may still start a container with a Secret's content of this long ago
 SLACK = timedelta(minutes=2)
-# Pods outside of teams' namespaces, which nobody asks about, have this long to go over to TLS.
+# Pods outside of the teams' namespaces, which nobody checks, have this long to switch to TLS.
 LEAST = timedelta(hours=1)
 ENDED = ("Succeeded", "Failed")
 
@@ -43,7 +43,7 @@ class ReplacedKey:
 
 
 class Secret:
-    """A team's Secret, as it was read."""
+    """A team's Secret as it was read."""
 
     def __init__(self, api: Api, team: str) -> None:
         self.api, self.team = api, team
@@ -53,7 +53,7 @@ class Secret:
         self.notes: dict[str, str] = self.obj.get("metadata", {}).get("annotations") or {}
 
     def key(self) -> Key | None:
-        """The team's key; None where there is none yet."""
+        """The team's key; None without one."""
         data = self.obj.get("data") or {}
         try:
             access, secret = (base64.b64decode(data.get(name) or "").decode() for name in ("access-key", "secret-key"))
@@ -62,7 +62,7 @@ class Secret:
         return Key(access, secret) if access and secret else None
 
     def former(self) -> list[ReplacedKey]:
-        """The keys that were replaced and have not ended."""
+        """The replaced keys that have not ended."""
         try:
             return [
                 ReplacedKey(str(one["key"]), *(datetime.fromisoformat(one[end]) for end in ("since", "until")))
@@ -73,13 +73,13 @@ class Secret:
             return []
 
     def trust(self, ca: str) -> None:
-        """Have the Secret name the authority that the store serves with, PEM. Raises PlatformError."""
+        """Store the authority of the store's certificate in the Secret, PEM. Raises PlatformError."""
         encoded = base64.b64encode(ca.encode()).decode()
         if ca and (self.obj.get("data") or {}).get("ca.crt") != encoded:
             self._merge({"data": {"ca.crt": encoded}})
 
     def write(self, former: Iterable[ReplacedKey], key: Key | None = None, since: datetime | None = None) -> None:
-        """Note the former keys, and put a new key in, which is there since then. Raises PlatformError."""
+        """Note the former keys, and store a new key and its time. Raises PlatformError."""
         noted = [
             {"key": one.access, "since": one.since.isoformat(timespec="seconds"),
              "until": one.until.isoformat(timespec="seconds")}
@@ -95,7 +95,7 @@ class Secret:
         self._merge(body)
 
     def _merge(self, body: dict[str, Any]) -> None:
-        """Change the Secret, unless somebody else has done so since it was read."""
+        """Change the Secret, unless somebody else has since it was read."""
         if version := self.obj.get("metadata", {}).get("resourceVersion"):
             body.setdefault("metadata", {})["resourceVersion"] = version
         with needed(f"Secret {SECRET} of team {self.team} can't be written"):
@@ -106,11 +106,11 @@ def ensure(
     api: Api, accounts: Accounts, team: str, policy: dict[str, Any], held: Mapping[str, frozenset[str]], *,
     keep: timedelta, ca: str = "", now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:  # fmt: skip
-    """Give a team its key: the one of its Secret, or a new one where there is none, it is to change or can be guessed.
+    """Give a team its key: its Secret's, or a new one if that is missing, due for replacement or can be guessed.
 
     Args:
-        held: the store's owners and keys before.
-        keep: how long a former key goes on at most.
+        held: the store's owners and keys before this call.
+        keep: how long a former key stays valid at most.
         ca: the authority of the store's certificate, PEM; "": the system's.
 
     Raises PlatformError.
@@ -119,7 +119,7 @@ def ensure(
     secret.trust(ca)
     key, former = secret.key(), {one.access: one for one in secret.former()}
     present = held.get(owner, frozenset())
-    # Keys of releases up to 0.2.0 were named after their team.
+    # Releases up to 0.2.0 named keys after their team.
     if key is None or key.access == owner or secret.notes.get(ROTATE) == "true":
         new = fresh()
         accounts.give(owner, new, policy)
@@ -138,7 +138,7 @@ def ensure(
 
 
 def _names(obj: Any) -> bool:
-    """Does any part of a pod's spec name the Secret?"""
+    """Whether any part of a pod's spec names the Secret."""
     if isinstance(obj, dict):
         return any(_names(value) for value in obj.values())
     if isinstance(obj, list):
@@ -147,7 +147,7 @@ def _names(obj: Any) -> bool:
 
 
 def holders(pods: Iterable[dict[str, Any]], since: datetime) -> list[str]:
-    """Names of pods that have not ended, name the Secret and may have started before it changed."""
+    """Names of unfinished pods that name the Secret and may have started before it changed."""
     found = []
     for pod in pods:
         made = pod["metadata"].get("creationTimestamp")
@@ -158,7 +158,7 @@ def holders(pods: Iterable[dict[str, Any]], since: datetime) -> list[str]:
 
 
 def sweep(api: Api, open_store: Callable[[], Accounts], teams: Iterable[str], now: datetime) -> int:
-    """End former keys that nobody holds any more or whose time is over; returns how many. Raises PlatformError."""
+    """End former keys that no pod uses any more or whose time is over; returns how many. Raises PlatformError."""
     accounts, ended = None, 0
     for team in teams:
         secret = Secret(api, team)
@@ -169,7 +169,7 @@ def sweep(api: Api, open_store: Callable[[], Accounts], teams: Iterable[str], no
             pods = api.get(f"/api/v1/namespaces/{team}/pods").get("items", [])
         due = [one for one in former if one.until <= now or not holders(pods, one.since)]
         if now < max(one.since for one in former) + SLACK:
-            due = [one for one in due if one.until <= now]  # pods that are just starting may hold it
+            due = [one for one in due if one.until <= now]  # pods that are just starting may use it
         for one in due:
             accounts = accounts or open_store()
             accounts.take(f"{TEAM}{team}", one.access)
@@ -181,7 +181,7 @@ def sweep(api: Api, open_store: Callable[[], Accounts], teams: Iterable[str], no
 
 
 def close_transition(api: Api, name: str, namespaces: Iterable[str], now: datetime) -> bool:
-    """Have the store answer over TLS alone once no pod is left that started without; says whether it does.
+    """Make the store TLS-only once no pod is left that started without TLS; returns whether it is.
 
     The ConfigMap `name` has `since` and `until`, in seconds since 1970. Raises PlatformError.
     """
@@ -207,15 +207,15 @@ def close_transition(api: Api, name: str, namespaces: Iterable[str], now: dateti
 
 
 def run(contract_file: str, transition: str) -> int:
-    """One look at all teams. A team that can't be looked at doesn't keep others from it. Raises PlatformError.
+    """One look at all teams. An error with one team doesn't stop the others. Raises PlatformError.
 
     Args:
-        transition: the ConfigMap of a store that came to speak TLS; "": none.
+        transition: the ConfigMap of a store that switches to TLS; "": none.
     """
     contract = json.loads(Path(contract_file).read_text())
     teams, api, now = [team["name"] for team in contract.get("teams") or []], Api(), datetime.now(UTC)
     failed, ages = [], dict[str, str]()
-    opened = functools.cache(lambda: open_store(contract))  # where a key is to end, once for all teams
+    opened = functools.cache(lambda: open_store(contract))  # opened only if a key is to end, once for all teams
     for team in teams:
         try:
             sweep(api, opened, [team], now)

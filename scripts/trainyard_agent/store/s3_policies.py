@@ -1,4 +1,4 @@
-"""What each user of the object store may do, as policies in S3's own language, which other stores take, too."""
+"""Permissions of each user of the object store, as S3 policies, which other stores accept, too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 PLATFORM = "trainyard"
 TEAM = "trainyard-team-"
-LOGS = "trainyard-logs"  # who writes the logs of pods
+LOGS = "trainyard-logs"  # the writer of the pods' logs
 SHARED = "shared"
 
 READ = ["s3:GetObject", "s3:GetObjectVersion"]
@@ -23,7 +23,7 @@ def _allow(actions: list[str], resource: str, *, prefixes: list[str] | None = No
 
 
 def platform_policy(buckets: list[dict[str, Any]]) -> dict[str, Any]:
-    """The platform's own rights: for each bucket those of its access, nothing else."""
+    """The platform's own permissions: for each bucket those of its access, nothing else."""
     statements = []
     for bucket in buckets:
         name, actions = bucket["name"], WRITE if bucket["access"] == "write" else READ
@@ -33,7 +33,7 @@ def platform_policy(buckets: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
-    """A team's rights. What isn't named is denied: other teams' prefixes, even their names, and all else."""
+    """A team's permissions. All else is denied: other teams' prefixes, even their names."""
     statements = []
     for bucket in buckets:
         name, right = bucket["name"], bucket.get("teams", "none")
@@ -43,17 +43,17 @@ def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
         if right == "read":
             statements += [_allow(LIST, name), _allow(READ, f"{name}/*")]
             continue
-        if right == "logs":  # its own to read, nobody's to change
+        if right == "logs":  # a team reads its own logs, and nobody changes them
             statements += [_allow(LIST, name, prefixes=[f"{team}/*"]), _allow(READ, f"{name}/{team}/*")]
             continue
         statements.append(_allow(LIST, name, prefixes=[f"{team}/*", f"{SHARED}/*"]))
         statements.append(_allow(WRITE, f"{name}/{team}/*"))
         statements.append(_allow(READ, f"{name}/{SHARED}/*"))
-        # MinIO takes the right to delete an object for the right to delete its versions, unless that is denied.
+        # MinIO treats permission to delete an object as permission to delete its versions, unless that is denied.
         statements.append(_allow(["s3:DeleteObjectVersion"], f"{name}/*") | {"Effect": "Deny"})
     return {"Version": "2012-10-17", "Statement": statements}
 
 
 def logs_policy(bucket: str) -> dict[str, Any]:
-    """Rights of who writes logs: new objects of one bucket. It sees, reads and removes none, its own neither."""
+    """Permissions of the log writer: it adds objects to one bucket, but lists, reads and removes none, even its own."""
     return {"Version": "2012-10-17", "Statement": [_allow(["s3:PutObject"], f"{bucket}/*")]}

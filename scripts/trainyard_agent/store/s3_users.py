@@ -1,4 +1,4 @@
-"""Users of the object store: the platform's own, who writes logs, and one a team that reaches its own prefix only."""
+"""Users of the object store: the platform's own, the log writer, and one per team that reaches only its own prefix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANAGER = "trainyard-setup"
 
 
 def ensure_platform(contract: dict[str, Any]) -> None:
-    """Make the platform's own user, with the generated keys of the environment."""
+    """Create the platform's user, with the generated keys of the environment."""
     own = connect.access()
     users = accounts.open_store(contract)
     _only(users, PLATFORM, Key(own.user, own.password), platform_policy(logs.all_buckets(contract)))
@@ -30,7 +30,7 @@ def ensure_platform(contract: dict[str, Any]) -> None:
 
 
 def _only(users: Accounts, owner: str, key: Key, policy: dict[str, Any]) -> None:
-    """Have an owner hold this key alone."""
+    """Make this key the owner's only one."""
     users.give(owner, key, policy)
     for access in sorted(users.held().get(owner, frozenset()) - {key.access}):
         users.take(owner, access)
@@ -38,7 +38,7 @@ def _only(users: Accounts, owner: str, key: Key, policy: dict[str, Any]) -> None
 
 
 def _publish(api: Api, policies: dict[str, dict[str, Any]]) -> None:
-    """Write the policies where an engineer finds them: an external store's users are not ours to make."""
+    """Write the policies to a ConfigMap for the engineer: we can't make an external store's users."""
     body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -51,12 +51,12 @@ def _publish(api: Api, policies: dict[str, dict[str, Any]]) -> None:
 
 
 def ensure_teams(contract: dict[str, Any], api: Api, keep: timedelta) -> None:
-    """A key and a policy for each team, and none for teams that are gone. Raises PlatformError.
+    """Give each team a key and a policy, and remove those of teams that are gone. Raises PlatformError.
 
-    An external store has no interface for users that all share: its policies are published for an engineer to apply.
+    External stores have no common interface for users: their policies are published for an engineer to apply.
 
     Args:
-        keep: how long a key that is replaced goes on at most.
+        keep: how long a replaced key stays valid at most.
     """
     buckets, teams = logs.all_buckets(contract), [team["name"] for team in contract.get("teams") or []]
     own = logs.bucket(contract)

@@ -1,6 +1,6 @@
-"""How Prometheus asks the store in the cluster: a user that may do that and nothing else, and a token in its name.
+"""Prometheus' access to the cluster's store: a user that may only read metrics, and a token in its name.
 
-MinIO gives its series for a token that one of its users has signed. Of the root user that token would be
+MinIO serves its series to a token that one of its users has signed. A token of the root user would be
 worth as much as its password; without any, every team would see the sizes of every other.
 """
 
@@ -21,18 +21,18 @@ from trainyard_agent.store.connect import Access
 
 OWNER = "trainyard-metrics"  # the policy in MinIO, whose users are the keys
 POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["admin:Prometheus"]}]}
-PREFIX = "METRICS"  # of the variables that hold its key
+PREFIX = "METRICS"  # prefix of the variables that hold its key
 PATHS = {"minio": "/minio/v2/metrics/cluster", "minio-buckets": "/minio/v2/metrics/bucket"}
-LASTS_S = 10 * 365 * 86_400  # of the token, which is signed again whenever Prometheus starts
+LASTS_S = 10 * 365 * 86_400  # of the token, which is renewed whenever Prometheus starts
 
 
 def wanted() -> bool:
-    """Is there a key for it in the environment?"""
+    """Whether the environment has a key for the metrics' user."""
     return bool(os.environ.get(f"{PREFIX}_ACCESS_KEY"))
 
 
 def ensure() -> None:
-    """Make the user, and remove those of earlier keys. Raises PlatformError."""
+    """Create the user, and remove those of earlier keys. Raises PlatformError."""
     own = connect.access(PREFIX)
     try:
         admin = connect.admin(connect.access(root=True))
@@ -54,14 +54,14 @@ def ensure() -> None:
 
 
 def token(key: Access, now: float) -> str:
-    """A token that MinIO takes for its series, signed by a user's secret."""
+    """A token that MinIO accepts for its series, signed with a user's secret."""
     claims = {"sub": key.user, "iss": "prometheus", "exp": int(now) + LASTS_S}
     head = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "HS512", "typ": "JWT"}, claims))
     return f"{head}.{_encoded(hmac.new(key.password.encode(), head.encode(), hashlib.sha512).digest())}"
 
 
 def write(folder: Path) -> None:
-    """Leave a file of Prometheus' configuration, a token and the store's authority in a folder; nothing without a key.
+    """Write Prometheus' configuration file, a token and the store's authority to a folder; nothing without a key.
 
     Raises:
         PlatformError: the key is there and the store's address is not.

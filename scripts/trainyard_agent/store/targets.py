@@ -1,4 +1,4 @@
-"""Where backups lie: a folder or a bucket. A backup counts once its manifest is there, which comes last."""
+"""Places for backups: a folder or a bucket. A backup is complete once its manifest is there, which is written last."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ PART_SIZE = 64 << 20  # bytes that an upload holds in memory; ten thousand parts
 
 
 class Target(Protocol):
-    """A place for backups, each named by the time it was begun."""
+    """A place for backups, each named by the time it began."""
 
     def stamps(self) -> list[str]:
         """Finished backups, the oldest first."""
 
     def unfinished(self) -> list[str]:
-        """Backups that were begun and never finished."""
+        """Backups that began and never finished."""
 
     def write(self, stamp: str, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A new archive of a backup that is not finished yet."""
+        """Open a new archive of an unfinished backup."""
 
     def finish(self, stamp: str, manifest: dict[str, Any]) -> None:
-        """Make the backup count."""
+        """Mark the backup as complete."""
 
     def manifest(self, stamp: str) -> dict[str, Any]:
-        """What a finished backup says about itself."""
+        """The manifest of a finished backup."""
 
     def read(self, stamp: str, name: str) -> AbstractContextManager[IO[bytes]]:
-        """An archive of a finished backup."""
+        """Open an archive of a finished backup."""
 
     def remove(self, stamp: str) -> None:
         """Remove a backup, finished or not."""
 
 
 class FolderTarget:
-    """Backups as folders; an unfinished one has another name."""
+    """Backups as folders; an unfinished one has a different name."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -99,7 +99,7 @@ class FolderTarget:
 
 
 class _Pipe(io.RawIOBase):
-    """The reading end of an upload: at its end it fails if the writer did, so that nothing is kept."""
+    """The reading end of an upload: at its end it fails if the writer did, so that no incomplete object is kept."""
 
     def __init__(self, descriptor: int) -> None:
         self.source, self.broken = os.fdopen(descriptor, "rb"), False
@@ -121,7 +121,7 @@ class BucketTarget:
         return f"{self.prefix}{stamp}/{name}"
 
     def _all(self) -> dict[str, set[str]]:
-        """Names of objects by backup."""
+        """Names of objects, by backup."""
         found: dict[str, set[str]] = {}
         for item in self.client.list_objects(self.bucket, self.prefix, recursive=True):
             stamp, _, name = str(item.object_name).removeprefix(self.prefix).partition("/")

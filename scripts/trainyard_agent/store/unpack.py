@@ -1,6 +1,6 @@
-"""Puts an archive's entries back: files into a folder, objects into a bucket. What is newer there stays, unless told.
+"""Restores an archive's entries: files to a folder, objects to a bucket. Newer ones stay unless `overwrite` is set.
 
-Files are placed through open directories, never through symbolic links, and come to their names whole.
+Files are placed through open directories, never through symbolic links, and get their names when complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PART = ".trainyard-restore"
 
 @dataclass
 class Outcome:
-    """What became of the entries. `kept`: what lay there was newer, or of another kind, and stays."""
+    """Result of a restoration. `kept`: existing entries that were newer, or of another kind, and stay."""
 
     restored: int = 0
     same: int = 0
@@ -35,21 +35,21 @@ class Outcome:
 
 
 def below(path: str, subtree: str) -> bool:
-    """Is `path` the subtree or in it? Everything is in ""."""
+    """Whether `path` is the subtree or in it. Everything is in ""."""
     return not subtree or path == subtree or path.startswith(f"{subtree}/")
 
 
 class Folder:
-    """A folder that archived files are put back into, with owner, mode and time."""
+    """A folder to which archived files are restored, with owner, mode and time."""
 
     def __init__(self, root: Path, *, overwrite: bool, subtree: str = "") -> None:
         self.root, self.overwrite, self.subtree = root, overwrite, subtree
         self.outcome = Outcome()
-        self._made: list[tuple[str, tarfile.TarInfo]] = []  # folders of ours, whose time is set at the end
+        self._made: list[tuple[str, tarfile.TarInfo]] = []  # folders that we made; their times are set at the end
         self._top = -1
 
     def restore(self, tar: tarfile.TarFile) -> Outcome:
-        """Put every entry back. Raises OSError and PlatformError; what was placed before stays."""
+        """Restore every entry. Raises OSError and PlatformError; entries restored before stay."""
         try:
             for info in tar:
                 path = info.name
@@ -67,7 +67,7 @@ class Folder:
         return self.outcome
 
     def _open_top(self, info: tarfile.TarInfo) -> None:
-        """Open the folder itself; one that is missing is made as it was."""
+        """Open the folder itself; a missing one is created with the archived attributes."""
         made = not os.path.lexists(self.root)
         if made:
             self.root.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Folder:
             _own(self._top, info)
 
     def _in_parent(self, path: str, act: Callable[[int, str], None]) -> None:
-        """Call `act(directory, name)` with the open directory of an entry; folders that are missing are made."""
+        """Call `act(directory, name)` with the open directory of an entry; missing folders are created."""
         folder, opened = self._top, list[int]()
         parts = path.split("/")
         try:
@@ -94,7 +94,7 @@ class Folder:
     def _place(self, tar: tarfile.TarFile, info: tarfile.TarInfo, path: str) -> None:
         try:
             self._in_parent(path, lambda folder, name: self._entry(tar, info, path, folder, name))
-        except NotADirectoryError:  # a file or a link stands where the archive has a folder
+        except NotADirectoryError:  # a file or a link has the name of the archive's folder
             self.outcome.kept.append(path)
 
     def _entry(self, tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, folder: int, name: str) -> None:
@@ -144,7 +144,7 @@ class Folder:
         return True
 
     def _link(self, target: str, name: str, folder: int) -> None:
-        """A hard link to an entry that came before."""
+        """Create a hard link to an earlier entry."""
         if any(part in ("", ".", "..") for part in target.split("/")):
             raise PlatformError(f"the archive holds a link to {target!r}, which leads out of the folder")
         self._in_parent(
@@ -163,7 +163,7 @@ def _write(source: IO[bytes], name: str, folder: int, info: tarfile.TarInfo) -> 
 
 
 def _own(descriptor: int, info: tarfile.TarInfo) -> None:
-    """Of what is open, not of what has its name by now. Owner first: a change of owner clears bits of the mode."""
+    """Set owner and mode of the open file, whatever has its name by now. Owner first: changing it clears mode bits."""
     os.fchown(descriptor, info.uid, info.gid)
     os.fchmod(descriptor, info.mode)
 
@@ -173,7 +173,7 @@ def _stamp(folder: int, name: str, info: tarfile.TarInfo) -> None:
 
 
 def beside(key: str, into: str, *, per_team: bool) -> str:
-    """Where an object goes that must not replace the one it was: below `into`, within its team's prefix if any."""
+    """The key for an object that must not replace the original: below `into`, within its team's prefix if any."""
     if not into:
         return key
     team, slash, rest = key.partition("/")
@@ -183,9 +183,9 @@ def beside(key: str, into: str, *, per_team: bool) -> str:
 def restore_bucket(
     client: Minio, bucket: str, tar: tarfile.TarFile, *, overwrite: bool, place: Callable[[str], str], subtree: str = ""
 ) -> Outcome:
-    """Put objects back; `place` gives each its key. One that is there and differs stays, unless told to overwrite.
+    """Restore objects; `place` returns each one's key. An existing object that differs stays, unless told to overwrite.
 
-    Raises what the store says.
+    Raises the store's errors.
     """
     from minio.error import S3Error
 

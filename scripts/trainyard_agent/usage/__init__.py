@@ -1,1 +1,1 @@
-"""What jobs ask for and what they use: GPUs that are free or held, and the amounts that Prometheus measured."""
+"""Resources that jobs request and use: free and held GPUs, and the usage that Prometheus measured."""

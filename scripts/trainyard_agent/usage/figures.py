@@ -1,7 +1,7 @@
-"""What containers used of what they asked for: queries to Prometheus, and their answers by role and container.
+"""Containers' usage of their requests: queries to Prometheus, and the results by role and container.
 
-CPU is in cores, memory in bytes, shares are from 0 to 1. A figure is that of the pod that used most: pods of a role
-have one template, so it has to fit that one. OOM kills are counted over all of them.
+CPU is in cores, memory in bytes, shares are from 0 to 1. A figure is that of the pod with the highest usage: a role's
+pods have one template, which has to fit that pod. OOM kills are counted over all pods.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from trainyard_agent.usage.prometheus import Prometheus
 
 Object = dict[str, Any]
 Key = tuple[str, str]  # pod, container
-RATES = 4  # scrapes that a rate of CPU is made over
-POINTS = 400  # of which a percentile is made, at most
+RATES = 4  # scrapes over which a CPU rate is computed
+POINTS = 400  # of a percentile, at most
 MIB = float(1 << 20)
-RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # of which Kubernetes and `trainyard train` make the ends of names
+RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # characters with which Kubernetes and `trainyard train` end names
 
 BY = "by (pod, container)"
 CPU = "rate(container_cpu_usage_seconds_total{$sel}[${rate}s])[${late}s:${step}s]"
@@ -36,7 +36,7 @@ QUERIES = {
     "samples": f"max {BY} (count_over_time({MEMORY}))",
     "throttled": f"{THROTTLED} / ({PERIODS} > 0)",
 }
-# The kernel's count, and what kube-state-metrics says of a container that ended: either may miss one.
+# The kernel's count, and kube-state-metrics' reason of a container's end: either may miss one.
 KILLS = (
     f"sum {BY} (increase(container_oom_events_total{{$sel}}[${{window}}s]))",
     f"max {BY} (max_over_time(kube_pod_container_status_last_terminated_reason{KILLED}))",
@@ -57,7 +57,7 @@ LAST = "max(max_over_time(timestamp(container_memory_working_set_bytes{$sel})[${
 
 
 class Figures:
-    """What one Prometheus knows of pods; `scrape` is the seconds between two of its samples."""
+    """Figures that one Prometheus has of pods; `scrape` is the seconds between two samples."""
 
     def __init__(self, prometheus: Prometheus, scrape: float = 15.0) -> None:
         self.prometheus, self.scrape = prometheus, scrape
@@ -68,7 +68,7 @@ class Figures:
         """Figures of each role's containers from `begin` to `at`, which are Unix times; `pods` None means all.
 
         Raises:
-            PrometheusError: Prometheus can't be asked.
+            PrometheusError: Prometheus can't be queried.
         """
         words = self._words(namespace, pods, begin, at)
         found: dict[Key, Object] = {}
@@ -77,7 +77,7 @@ class Figures:
                 _put(found.setdefault(_key(labels), {}), name, value)
         for query in KILLS:
             for labels, value in self._ask(query, words, at):
-                if value >= 0.5:  # of a container that was killed at once nothing else may be known
+                if value >= 0.5:  # a container that was killed at once may have no other figures
                     killed = found.setdefault(_key(labels), {})
                     killed["oom"] = max(killed.get("oom", 0), round(value))
         gpus = False
@@ -94,15 +94,15 @@ class Figures:
         return _by_role(found, role)
 
     def last(self, namespace: str, pods: Sequence[str], begin: float, at: float) -> float | None:
-        """When the last sample of these pods' containers was taken; None when there is none."""
+        """When the last sample of these pods' containers was taken; None if there is none."""
         answer = self._ask(LAST, self._words(namespace, pods, begin, at), at)
         return answer[0][1] if answer else None
 
     def _words(self, namespace: str, pods: Sequence[str] | None, begin: float, at: float) -> dict[str, str]:
         window, rate = max(at - begin, self.scrape), RATES * self.scrape
-        # The first rate of a pod would reach back to one of the same name that ran before it.
+        # Without this limit, a pod's first rate would include an earlier pod of the same name.
         late = window - rate if window > 2 * rate else window
-        # Of all letters of a pod's name only the dot means something inside a quoted expression.
+        # In a pod's name, only the dot has a meaning inside a quoted expression.
         chosen = "" if pods is None else f',pod=~"{"|".join(pods)}"'.replace(".", r"\\.")
         return {
             "sel": f'namespace="{namespace}"{chosen},container!="",container!="POD"',
@@ -117,21 +117,21 @@ class Figures:
 
 
 def job_of(name: str) -> str:
-    """What runs of one job have in common: the name without the suffix that each run gets."""
+    """The name that all runs of one job share: without the suffix that each run gets."""
     for end in (rf"-{RANDOM}{{5}}", r"-\d{8,10}"):  # generateName and `trainyard train`; CronJob
         name = re.sub(rf"(?<=.){end}$", "", name)
     return name
 
 
 def role_of(job: str, pod: str) -> str:
-    """What the pod is to its job: `worker` of `mnist-worker-0`, `launcher` of `mnist-launcher`; "" of a plain Job."""
+    """A pod's role in its job: `worker` of `mnist-worker-0`, `launcher` of `mnist-launcher`; "" for a plain Job."""
     rest = pod.removeprefix(job).removeprefix("-")
     rest = re.sub(rf"(^|-){RANDOM}{{5}}$", "", rest)
     return re.sub(r"(^|-)\d+$", "", rest)
 
 
 def workload_of(pod: str) -> str:
-    """The Deployment, DaemonSet, StatefulSet or Job that a pod is of, by its name."""
+    """The Deployment, DaemonSet, StatefulSet or Job of a pod, by the pod's name."""
     short = re.sub(rf"-{RANDOM}{{5}}$", "", pod)
     if short == pod:
         return re.sub(r"-\d+$", "", pod)
@@ -162,7 +162,7 @@ def _merge(part: Object, one: Object) -> None:
 
 
 def _rounded(part: Object) -> Object:
-    """Cores and shares to a thousandth, bytes and counts whole."""
+    """The figures with cores and shares rounded to a thousandth, bytes and counts to whole numbers."""
     made: Object = {}
     for name, value in part.items():
         made[name] = (
@@ -187,5 +187,5 @@ def _key(labels: dict[str, str]) -> Key:
 
 
 def _resource(name: str) -> str:
-    """`cpu`, `memory` or `gpus` of a resource as kube-state-metrics writes it; "" for what is not judged."""
+    """`cpu`, `memory` or `gpus` from kube-state-metrics' name of a resource; "" for any other."""
     return "gpus" if name.endswith("_gpu") else name if name in ("cpu", "memory") else ""

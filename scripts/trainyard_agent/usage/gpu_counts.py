@@ -1,6 +1,6 @@
-"""Nodes, pods and gangs of a cluster to what teams may see of its GPUs: numbers by pool and model, and the wait.
+"""The view of a cluster's GPUs that teams may see: numbers by pool and model, and the waiting times.
 
-Nothing here names a team but the one that it is for, and no node.
+The result names no node, and no team except the one that it is for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Place = tuple[str, str, str]  # pool, model, resource
 
 @dataclass(frozen=True)
 class Node:
-    """A node's GPUs of one resource. `capacity` counts those that are broken, `allocatable` does not."""
+    """A node's GPUs of one resource. `capacity` includes broken ones, `allocatable` does not."""
 
     place: Place
     capacity: int
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What a pod asks for, and when it came and got its place; `node` is "" before that."""
+    """A pod's requests, its creation and its scheduling time; `node` is "" before that."""
 
     namespace: str
     node: str
@@ -49,7 +49,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class Gang:
-    """A PodGroup. `gpus`: the fewest that it needs, as Volcano counts."""
+    """A PodGroup. `gpus`: the fewest that it needs, by Volcano's count."""
 
     namespace: str
     name: str
@@ -62,7 +62,7 @@ class Gang:
 
 @dataclass
 class Cluster:
-    """All that is counted. `nodes` are by name, those without GPUs left out."""
+    """Everything that is counted. `nodes` are by name, without those that have no GPUs."""
 
     nodes: dict[str, list[Node]] = field(default_factory=dict)
     pods: list[Pod] = field(default_factory=list)
@@ -70,12 +70,12 @@ class Cluster:
 
 
 def resources(pools: Iterable[Object]) -> tuple[str, ...]:
-    """What a GPU is called in the contract's pools."""
+    """Resource names of GPUs in the contract's pools."""
     return tuple(dict.fromkeys(pool["gpu"]["resource"] for pool in pools if pool.get("kind") == "gpu"))
 
 
 def nodes(obj: Object, pools: list[Object]) -> list[Node]:
-    """A node's GPUs, one entry for each resource that it has of them."""
+    """A node's GPUs, one entry for each GPU resource that it has."""
     labels, status, spec = obj["metadata"].get("labels") or {}, obj.get("status") or {}, obj.get("spec") or {}
     ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in status.get("conditions") or [])
     found = []
@@ -92,13 +92,13 @@ def nodes(obj: Object, pools: list[Object]) -> list[Node]:
 
 
 def pod(obj: Object, asked: tuple[str, ...]) -> Pod | None:
-    """A pod that asks for GPUs, or None. Raises one of api.MALFORMED."""
+    """A pod that requests GPUs, or None. Raises one of api.MALFORMED."""
     found = any_pod(obj, asked)
     return found if found.gpus else None
 
 
 def any_pod(obj: Object, asked: tuple[str, ...]) -> Pod:
-    """A pod, also one without GPUs. Raises one of api.MALFORMED."""
+    """A pod, even one without GPUs. Raises one of api.MALFORMED."""
     spec, status, meta = obj["spec"], obj.get("status") or {}, obj["metadata"]
     gpus = {resource: count for resource in asked if (count := asks(spec, resource))}
     placed: Object = next((one for one in status.get("conditions") or [] if one.get("type") == "PodScheduled"), {})
@@ -129,7 +129,7 @@ def gang(obj: Object, asked: tuple[str, ...]) -> Gang:
 
 
 def shared(cluster: Cluster, pools: list[Object]) -> Object:
-    """What everyone may see: GPUs by pool and model, and how many are asked for in all queues together."""
+    """The view for everyone: GPUs by pool and model, and how many are requested in all queues together."""
     held = held_by(cluster)
     rows: dict[Place, Object] = {(one["name"], "", one["gpu"]["resource"]): {} for one in pools if one["kind"] == "gpu"}
     for name, parts in cluster.nodes.items():
@@ -149,7 +149,7 @@ def shared(cluster: Cluster, pools: list[Object]) -> Object:
 
 
 def of_team(cluster: Cluster, team: str, queues: Iterable[str], now: datetime) -> Object:
-    """What one team may see beside that: what it holds, and the wait before each queue that it may use."""
+    """The additional view of one team: the GPUs that it holds, and the wait before each of its queues."""
     held: Counter[tuple[str, str]] = Counter()
     for pod in cluster.pods:
         if pod.namespace == team and pod.node and not pod.over:
@@ -190,7 +190,7 @@ def _add(row: Object, node: Node, held: int) -> None:
 
 
 def _empty() -> Object:
-    """`out` are GPUs that nobody can get now; `fits`: how many nodes have so many free."""
+    """An empty entry. `out`: GPUs that nobody can use now; `fits`: how many nodes have that many free."""
     return {"nodes": 0, "gpus": 0, "held": 0, "free": 0, "out": 0, "memoryMiB": 0, "fits": {}}
 
 
@@ -205,9 +205,9 @@ def held_by(cluster: Cluster) -> Counter[tuple[str, str]]:
 
 
 def waiting_gangs(cluster: Cluster) -> list[tuple[Gang, int]]:
-    """Gangs without a place, and the GPUs that they ask for.
+    """Unscheduled gangs, and the GPUs that they request.
 
-    Volcano leaves a gang as it was when its pods have gone, and a run's gang until the run is deleted.
+    Volcano leaves a gang unchanged when its pods have gone, and a run's gang until the run is deleted.
     """
     coming: dict[tuple[str, str], list[Pod]] = {}
     for pod in cluster.pods:
@@ -222,7 +222,7 @@ def waiting_gangs(cluster: Cluster) -> list[tuple[Gang, int]]:
 
 
 def _started(cluster: Cluster, now: datetime) -> dict[str, list[float]]:
-    """By queue: seconds that gangs waited which got their place lately and still have pods."""
+    """Waits in seconds, by queue, of gangs that were scheduled recently and still have pods."""
     known = {(one.namespace, one.name): one for one in cluster.gangs}
     last: dict[tuple[str, str], datetime] = {}
     for pod in cluster.pods:
@@ -238,7 +238,7 @@ def _started(cluster: Cluster, now: datetime) -> dict[str, list[float]]:
 
 
 def _pool(labels: Object, pools: list[Object], resource: str) -> Object:
-    """The pool whose labels the node has; {} where it is in none."""
+    """The pool whose labels the node has; {} without one."""
     for pool in pools:
         if pool.get("kind") != "gpu" or pool["gpu"]["resource"] != resource:
             continue
@@ -249,7 +249,7 @@ def _pool(labels: Object, pools: list[Object], resource: str) -> Object:
 
 
 def asks(spec: Object, resource: str) -> int:
-    """GPUs of a pod: its containers and those that run beside them, or the largest one that runs before."""
+    """GPUs of a pod: its containers and sidecars, or the largest init container that runs before."""
     beside, before = 0, 0
     for one in spec.get("initContainers") or []:
         count = _of_container(one, resource)
@@ -266,7 +266,7 @@ def _of_container(container: Object, resource: str) -> int:
 
 
 def amount(text: object) -> int:
-    """A count as Kubernetes writes it; 0 for none, and for an invalid one."""
+    """A Kubernetes quantity as a count; 0 if it is missing or invalid."""
     try:
         return max(0, int(quantity.number(text or 0)))
     except ValueError:
@@ -274,7 +274,7 @@ def amount(text: object) -> int:
 
 
 def time(text: object) -> datetime | None:
-    """Kubernetes' time; None for none. Raises ValueError."""
+    """A Kubernetes time; None if it is missing. Raises ValueError."""
     if not text:
         return None
     found = datetime.fromisoformat(str(text))
@@ -282,5 +282,5 @@ def time(text: object) -> datetime | None:
 
 
 def stamp(at: datetime | None) -> str:
-    """As Kubernetes writes it; "" for none."""
+    """A time in Kubernetes' format; "" for None."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if at else ""

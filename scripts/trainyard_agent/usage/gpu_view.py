@@ -1,7 +1,7 @@
-"""Publishes how many GPUs are free and held, and how long queues let wait, for members, who see no nodes.
+"""Publishes the numbers of free and held GPUs and the queues' waiting times to members, who can't see nodes.
 
-ConfigMap `trainyard-gpus` has what everyone may see, `trainyard-gpus-<team>` what concerns one team. The chart makes
-them and says who reads which; this fills them in.
+ConfigMap `trainyard-gpus` has the view for everyone, `trainyard-gpus-<team>` the one of a team. The chart creates
+them and their permissions; this module fills them in.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from trainyard_agent.usage import gpu_counts
 
 NAME, KEY, MANAGER = "trainyard-gpus", "gpus.json", "trainyard-gpu-view"
 PODGROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
-AT_ONCE = {"limit": "250"}  # objects that are held at a time
-ANEW = 20  # rounds after which a team's numbers are written though nothing changed
+AT_ONCE = {"limit": "250"}  # objects held in memory at a time
+ANEW = 20  # rounds after which a team's numbers are written even if nothing changed
 
 
 class View:
-    """What was published so far; `look` publishes what is now."""
+    """The last published numbers; `look` publishes the current ones."""
 
     def __init__(self, api: Api, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.api, self.now = api, now
         self._written: dict[str, str] = {}
-        # Refused once: a new team's rights come a moment after its line in the contract.
+        # Refused once: a new team's permissions come a moment after its line in the contract.
         self._awaited: set[str] = set()
         self._rounds = 0
 
     def look(self, contract: dict[str, Any], period: float) -> None:
-        """One round. Raises PlatformError when the cluster can't be read, or that names what wasn't written."""
+        """One round. Raises PlatformError if the cluster can't be read, or with the names of what wasn't written."""
         pools, at = contract["nodePools"], self.now()
         with needed("the cluster can't be read"):
             cluster = self.read(pools)
@@ -51,7 +51,7 @@ class View:
             raise PlatformError(f"not published: {', '.join(failed)}")
 
     def read(self, pools: list[dict[str, Any]]) -> gpu_counts.Cluster:
-        """All nodes, pods and gangs, of which only what is counted is kept. Raises ApiError."""
+        """All nodes, pods and gangs, reduced to what is counted. Raises ApiError."""
         asked, found = gpu_counts.resources(pools), gpu_counts.Cluster()
         for node in listed(self.api, "/api/v1/nodes", AT_ONCE):
             if parts := gpu_counts.nodes(node, pools):
@@ -60,7 +60,7 @@ class View:
             try:
                 if pod := gpu_counts.pod(obj, asked):
                     found.pods.append(pod)
-            except MALFORMED:  # a member's must not hide all others
+            except MALFORMED:  # one member's invalid object must not hide all others
                 continue
         try:
             for obj in listed(self.api, PODGROUPS, AT_ONCE):
@@ -74,7 +74,7 @@ class View:
         return found
 
     def _write(self, name: str, text: str) -> str:
-        """Puts one text where it is read; "" or why not, from the second refusal on."""
+        """Writes one text to its ConfigMap; "" or why not, from the second refusal on."""
         if self._written.get(name) == text:
             return ""
         try:
@@ -91,7 +91,7 @@ class View:
 
 
 def run(contract_file: str, period: float) -> int:
-    """Looks every `period` seconds until told to stop; what goes wrong is said once and tried again."""
+    """Publishes every `period` seconds until told to stop; prints each error once and tries again."""
     view = View(Api())
     say(f"publishing the cluster's GPUs every {period:g} s")
     return rounds.run(lambda contract: view.look(contract, period), contract_file, period)

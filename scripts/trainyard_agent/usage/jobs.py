@@ -1,8 +1,8 @@
-"""Publishes what jobs used of what they asked for, for `trainyard rightsize`, which asks no Prometheus.
+"""Publishes jobs' usage of their requests for `trainyard rightsize`, which can't query Prometheus.
 
-ConfigMap `trainyard-usage` in each team's namespace has the team's jobs, that in the release's namespace the platform's
-own workloads. It belongs to the Role by which it may be written, and goes with it. Members may write to their
-namespace's ConfigMaps, so what stands there is a note of earlier rounds, left out where it isn't one of ours.
+ConfigMap `trainyard-usage` in each team's namespace has the team's jobs, in the release's namespace the platform's
+own workloads. It belongs to the Role that allows writing it, and is deleted with it. Members may write to their
+namespace's ConfigMaps, so its content is treated as notes of earlier rounds, and ignored if it isn't ours.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from trainyard_agent.usage.prometheus import Prometheus
 
 NAME, KEY, MANAGER = "trainyard-usage", "usage.json", "trainyard-usage"
 ROLE = "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/trainyard-usage"
-LONGEST_S = 24 * 3600.0  # of a run that is looked at, and of a time without a look that is made up for
-GROWN = 1.1  # a run that goes on is measured again when it has become that much longer
-PLATFORM_S = 1800.0  # between two looks at the platform's own pods
-ANEW = 15  # rounds after which notes are written though nothing changed
+LONGEST_S = 24 * 3600.0  # of a run that is measured, and of a gap between rounds that is caught up on
+GROWN = 1.1  # a running job is measured again when its run has become that much longer
+PLATFORM_S = 1800.0  # between two measurements of the platform's own pods
+ANEW = 15  # rounds after which notes are written even if nothing changed
 
 PODS = "max by (namespace, pod, team, job, kind) (max_over_time(trainyard_pod_job[{window:.0f}s]))"
 BEGUN = "min by (namespace, pod) (min_over_time(kube_pod_start_time[{window:.0f}s]))"
 GOING = 'max by (namespace, pod) (kube_pod_status_phase{phase=~"Pending|Running"}) == 1'
 
-POD = re.compile(r"[a-z0-9][a-z0-9.-]*")  # what Kubernetes lets a pod be called
+POD = re.compile(r"[a-z0-9][a-z0-9.-]*")  # names that Kubernetes allows for pods
 
 Object = dict[str, Any]
 
 
 class Usage:
-    """What was published so far; `look` measures what ran since, and publishes it."""
+    """The published notes; `look` measures what ran since, and publishes it."""
 
     def __init__(self, api: Api, figures: Figures, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.api, self.figures, self.now = api, figures, now
         self._notes: dict[str, Notes] = {}
-        self._roles: dict[str, str] = {}  # their uids
+        self._roles: dict[str, str] = {}  # uids of the Roles
         self._written: dict[str, str] = {}
         self._looked_at = self._platform_at = 0.0
         self._rounds = 0
@@ -52,7 +52,7 @@ class Usage:
 
         Raises:
             PrometheusError: nothing was measured.
-            PlatformError: it names what could not be published.
+            PlatformError: some namespaces' notes could not be published; the text names them.
         """
         at = self.now().timestamp()
         teams = [str(team["name"]) for team in contract.get("teams") or []]
@@ -75,7 +75,7 @@ class Usage:
             raise PlatformError(f"not published: {', '.join(failed)}")
 
     def _learn(self, namespace: str) -> str:
-        """Reads once what was published before; "" or why that can't be had."""
+        """Reads the published notes once; "" or why they can't be read."""
         if namespace in self._notes:
             return ""
         try:
@@ -90,7 +90,7 @@ class Usage:
         return ""
 
     def _active(self, teams: list[str], at: float, period: float) -> dict[str, dict[str, Object]]:
-        """By team and job what ran since the last round: `kind`, `pods`, `begin` and whether it goes on."""
+        """Jobs that ran since the last round, by team and name: `kind`, `pods`, `begin` and whether they still run."""
         before = self._looked_at or min((self._notes[team].at for team in teams if self._notes[team].at), default=at)
         window = min(max(2 * period, at - before + 2 * period), LONGEST_S)
         ask = self.figures.prometheus.vector
@@ -103,7 +103,7 @@ class Usage:
             if team not in found or not job or pod not in starts:
                 continue
             if not (POD.fullmatch(pod[1]) and f"{job}{kind}".isprintable()):
-                continue  # what is no name goes into no question, and into no note
+                continue  # invalid names go into no query, and into no note
             new = {"kind": kind, "pods": [], "begin": at, "going": False}
             one = found[team].setdefault(job, new)
             one["pods"].append(pod[1])
@@ -136,7 +136,7 @@ class Usage:
         self._notes[namespace], self._platform_at = notes, at
 
     def _publish(self, namespace: str, at: float, period: float) -> str:
-        """Puts one namespace's notes where they are read; "" or why not."""
+        """Writes one namespace's notes to its ConfigMap; "" or why not."""
         notes = self._notes[namespace]
         body = notes.jobs_text()
         if self._written.get(namespace) == body:
@@ -170,7 +170,7 @@ def _pod(labels: dict[str, str]) -> tuple[str, str]:
 
 
 def run(contract_file: str, prometheus: str, period: float, scrape: float, *, once: bool = False) -> int:
-    """Looks every `period` seconds until told to stop; what goes wrong is said once and tried again."""
+    """Publishes every `period` seconds until told to stop; prints each error once and tries again."""
     usage = Usage(Api(), Figures(Prometheus(prometheus), scrape))
     say(f"publishing what jobs used, out of {prometheus}, every {period:g} s")
     well = "all is published again"

@@ -1,7 +1,7 @@
 """The notes on one namespace's runs: read from what was published, bounded, newest first.
 
 The text is `{"schema", "at", "everySeconds", "scrapeSeconds", "jobs": [{"name", "kind", "runs": [run]}]}`, a run
-`{"job", "begin", "at", "seconds", "ended", "parts"}` with times in Unix seconds; figures.py says what a part has.
+`{"job", "begin", "at", "seconds", "ended", "parts"}` with times in Unix seconds; figures.py describes a part.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA = "trainyard.io/usage/v1"
-COMPONENT = "component"  # the kind of what is no job: a workload of the platform
-JOBS, RUNS, PARTS = 200, 10, 16  # at most, of a namespace, of a job, of a run
+COMPONENT = "component"  # the kind of a platform workload, which is no job
+JOBS, RUNS, PARTS = 200, 10, 16  # limits: per namespace, per job, per run
 LARGEST = 600_000  # bytes of all jobs: a ConfigMap holds 1 MiB
 TEXT = 253  # letters of a name, at most
 Object = dict[str, Any]
@@ -33,7 +33,7 @@ class Notes:
         return max(found, key=lambda run: run["begin"], default=None)
 
     def add(self, name: str, kind: str, job: str, begin: float) -> Object:
-        """A new run, of which nothing is measured yet."""
+        """Adds a new run without measurements."""
         one = self.jobs.setdefault(name, {"name": name, "kind": kind, "runs": []})
         run = {"job": job, "begin": round(begin, 1), "at": 0.0, "seconds": 0.0, "ended": False, "parts": []}
         one["kind"] = kind
@@ -41,7 +41,7 @@ class Notes:
         return run
 
     def measured(self, run: Object, parts: list[Object], *, at: float, last: float, ended: bool) -> None:
-        """Takes figures over. What a long run used most, and its kills, are kept from earlier looks."""
+        """Stores new figures. The highest usage of a long run, and its kills, are kept from earlier rounds."""
         before = {(part["role"], part["container"]): part for part in run["parts"]}
         for part in parts:
             old = before.pop((part["role"], part["container"]), None)
@@ -50,20 +50,20 @@ class Notes:
                     if "max" in old.get(resource, {}) and "max" in part.get(resource, {}):
                         part[resource]["max"] = max(part[resource]["max"], old[resource]["max"])
                 part["oom"] = max(part["oom"], old["oom"])
-        # A role whose pods are gone already has no figures any more.
+        # A role without pods has no figures any more.
         run["parts"] = [*parts, *before.values()][:PARTS]
         run["at"], run["ended"] = round(at, 1), ended
         run["seconds"] = round(max(last - run["begin"], run["seconds"], 0.0), 1)
 
     def end_without(self, active: Collection[str]) -> None:
-        """Runs that nobody sees any more have ended."""
+        """Marks runs that are not active any more as ended."""
         for one in self.jobs.values():
             for run in one["runs"]:
                 if not run["ended"] and run["job"] not in active:
                     run["ended"] = True
 
     def jobs_text(self) -> str:
-        """All jobs as JSON, newest first; the oldest are left out, then older runs, until it fits."""
+        """All jobs as JSON, newest first; if it is too long, the oldest jobs are left out, then older runs."""
         order = sorted(self.jobs.values(), key=lambda one: -one["runs"][0]["begin"])[:JOBS]
         texts = [[json.dumps(run, separators=(",", ":")) for run in one["runs"]] for one in order]
         heads = [json.dumps({"name": one["name"], "kind": one["kind"]})[:-1] for one in order]
@@ -85,13 +85,13 @@ class Notes:
         return f"[{','.join(made)}]"
 
     def text(self, jobs: str, every: float, scrape: float) -> str:
-        """What is published: `jobs` as `jobs_text` gave them, with what they are."""
+        """The text to publish: a header and `jobs`, the result of `jobs_text`."""
         head = {"schema": SCHEMA, "at": round(self.at, 1), "everySeconds": every, "scrapeSeconds": scrape}
         return f'{json.dumps(head)[:-1]}, "jobs": {jobs}}}'
 
 
 def read(text: str) -> Notes:
-    """What was published before; nothing of a text that is none of ours, and no job that is none."""
+    """Reads published notes; a text that isn't ours gives none, and invalid jobs are left out."""
     try:
         found = json.loads(text)
         if found["schema"] != SCHEMA:

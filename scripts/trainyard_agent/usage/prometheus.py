@@ -1,4 +1,4 @@
-"""Asks Prometheus for instant vectors: the one call of its query API that the agent needs."""
+"""Queries Prometheus for instant vectors: the one call of its query API that the agent needs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Sample = tuple[dict[str, str], float]
 
 
 class PrometheusError(PlatformError):
-    """It did not answer, or refused the query; the text is one sentence."""
+    """Prometheus did not answer, or refused the query; the text is one sentence."""
 
 
 class Prometheus:
-    """One server, by its address such as `http://trainyard-prometheus:9090`, with a path where it has one."""
+    """One server, by its address such as `http://trainyard-prometheus:9090`, with a path if it has one."""
 
     def __init__(self, address: str, timeout: float = 30.0) -> None:
         parts = urllib.parse.urlsplit(address)
@@ -31,10 +31,10 @@ class Prometheus:
         self.address = address
 
     def vector(self, query: str, at: float) -> list[Sample]:
-        """What the query gives at that Unix time: labels and value, without what isn't a number.
+        """The query's result at that Unix time: labels and value, without values that aren't numbers.
 
         Raises:
-            PrometheusError: it can't be reached, or takes the query for wrong.
+            PrometheusError: it can't be reached, or rejects the query.
         """
         body = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}", "timeout": f"{self._timeout:g}s"})
         answer = self._post(f"{self._path}/api/v1/query", body)

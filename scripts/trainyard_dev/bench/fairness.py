@@ -183,21 +183,21 @@ def section(figures: Sequence[Figure]) -> str:
     """Renders this bench's part of the page."""
     shared = [figure for figure in figures if not figure.case.startswith("claims")]
     teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
-    text = f"""Four teams hand in Philly jobs, each dealt to a team by lot, to 8 nodes of 8 GPUs; the weights of their
-queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all are there at the start. `trace1_pr@100` has 92 jobs
-of 1 GPU and 8 of 8, `@60` has 56 and 4; `trace3@150` is that of *Gangs*, with jobs over four nodes.
-At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for, and nobody can have
-more without one that has less for its weight giving it up. *Distance* is the sum over the teams of |held − fair|, in
-parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect, 2 the worst.
-*By order alone* is the distance that is left when every free GPU goes to the team that has the least for its weight and
-nobody is evicted; less than that takes eviction, GPUs left idle, or luck: which jobs run when demand changes.
+    text = f"""Four teams share 8 nodes of 8 GPUs; each Philly job belongs to a random team. The weights of the teams'
+queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all jobs arrive at the start. `trace1_pr@100` has 92 jobs
+of 1 GPU and 8 of 8, `@60` has 56 and 4; `trace3@150` is the trace of *Gangs*, with jobs over four nodes.
+At every instant, weighted max-min gives each team's fair number of GPUs: no team gets more than it asks for, and no
+team can get more unless one with less for its weight gives it up. *Distance* is the sum over the teams of |held − fair|
+as a fraction of the cluster, averaged over the time in which demand exceeds the cluster: 0 is perfect, 2 the worst.
+*By order alone* is the distance that remains if every free GPU goes to the team with the least for its weight and
+no pod is evicted; a smaller distance needs eviction, idle GPUs, or luck in which jobs run when demand changes.
 
-`late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
-checkpoint of that second; without it the job starts over. What the teams may claim back with `reclaim` is their part of
-the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
-a part of the nodes' CPU and memory, more than the jobs take. *Circles* are instants at which eviction found no end.
-When a job loses a pod, the harness takes the whole job away and submits it again at once, as a Volcano job does with
-`PodEvicted: RestartJob`. Without that policy Volcano leaves the rest of the gang on its GPUs; this is not measured.
+`late`: the heaviest team starts two days after the others. `saved`: an evicted job continues from a checkpoint
+of the same second; without `saved` it starts over. With `reclaim`, teams may claim back their part of
+the GPUs, with as much CPU and memory as their jobs use; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
+a part of the nodes' CPU and memory, more than the jobs use. *Circles* are instants at which eviction did not end.
+If a job loses a pod, the harness removes the whole job and submits it again at once, as a Volcano job does with
+`PodEvicted: RestartJob`. Without that policy, Volcano leaves the rest of the gang on its GPUs; this is not measured.
 Kueue's cohorts, fair sharing and preemption are not measured.
 
 ![distance from weighted max-min](benchmarks/{PLOT})
@@ -206,5 +206,5 @@ Kueue's cohorts, fair sharing and preemption are not measured.
     for metric in BESIDE:
         text += f"{HEADINGS[metric]}:\n\n{tables.by_case(shared, metric)}\n"
     if any(figure.metric == "circles" and figure.value for figure in shared):
-        text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
+        text += "Because reclaiming may not end, the chart disables it by default.\n\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])

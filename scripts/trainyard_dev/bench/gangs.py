@@ -31,7 +31,7 @@ HELD = {
     "held": "GPU·h held by incomplete gangs",
     "held_share": "of the cluster's time, %",
     "held_for_ever": "GPUs held forever",
-    "useful": "GPUs at work while enough is asked for, %",
+    "useful": "GPUs in use while demand is high enough, %",
     "makespan": "makespan, millions of s",
 }
 DELAYS = {
@@ -50,18 +50,18 @@ BESIDE = ("delay_mean", "finished")
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)
 INTRODUCTION = """\
-Jobs of Philly on 8 nodes of 8 GPUs, in pods of at most 8 GPUs; `_pr`: all are there at the start, in random order;
-`@150`: the first 150 jobs, of which 8 ask for 1 GPU, 19 for 4, 109 for 8 and 14 for 32: of so few the 99th percentile
-is the longest. `+classes`: the shortest third of the jobs has the priority class `training-high` and the longest third
-`training-low`, as users can have it who know about how long a job runs. A job runs when all its pods have a node.
-kube-scheduler knows no jobs; the pods of a job come one right after the other, which helps it. GPU·hours held end with
-the last event; what a deadlock holds after that is in the column *GPUs held forever*. Volcano's default prefers the
-emptiest node: it leaves fewer nodes whole, so smaller jobs pass 32-GPU gangs.
+Philly jobs run on 8 nodes of 8 GPUs, in pods of at most 8 GPUs. `_pr`: all jobs arrive at the start, in random order.
+`@150`: the first 150 jobs, of which 8 ask for 1 GPU, 19 for 4, 109 for 8 and 14 for 32, so the 99th percentile is the
+longest wait. `+classes`: the shortest third of the jobs has the priority class `training-high` and the longest third
+`training-low`, as if users roughly knew how long their jobs run. A job runs once all its pods have a node.
+kube-scheduler has no concept of jobs; it helps that the pods of a job arrive in a row. GPU·hours held end with
+the last event; the column *GPUs held forever* has the GPUs that a deadlock holds after that. Volcano's default prefers
+the emptiest node: it leaves fewer nodes whole, so smaller jobs pass 32-GPU gangs.
 """
 KUEUE = """\
-Kueue gives a job room in a queue of 64 GPUs, then a default kube-scheduler looks for nodes: what fits a sum may fit no
-nodes. Kueue runs without webhooks: pods come with what these would write.
-Its `waitForPodsReady` is off, as by default. It orders by whole seconds, jobs of one second (all of `_pr`) at will.
+Kueue admits a job to a queue of 64 GPUs, then a default kube-scheduler looks for nodes: a job that fits the total may
+not fit the nodes. Kueue runs without webhooks: pods already have the fields that these would write. `waitForPodsReady`
+is off, the default. Kueue orders by whole seconds; jobs of the same second (all of `_pr`) have an arbitrary order.
 """
 
 
@@ -162,7 +162,7 @@ def section(figures: Sequence[Figure]) -> str:
     lines += [f"{HEADINGS[metric]}:\n\n{tables.by_case(own, metric)}" for metric in BESIDE]
     if drawn := [one for one in own if one.case == DRAWN]:
         lines += [f"### {DRAWN}\n", tables.by_column(drawn, DRAWN, HELD)]
-        lines += ["Hours from submission to start, by size (a dash where a job of that rank never starts):\n"]
+        lines += ["Hours from submission to start, by size (a dash if a job of that rank never starts):\n"]
         lines += [tables.by_column(drawn, DRAWN, DELAYS, bounds=False), f"![Delay by size](benchmarks/{PLOT})\n"]
     return "\n".join([*lines, published.section(figures)])
 

@@ -36,18 +36,18 @@ CASES: dict[str, dict[str, Any]] = {
 }
 ABOUT = {
     BURST: "All jobs are submitted within a second, one queue, one priority.",
-    ARRIVALS: "Jobs come when they came in the trace, one queue, one priority.",
-    CLASSED: "The same with three priority classes, dealt at random.",
-    TEAMS: "The burst dealt to two queues at random.",
-    NAMES: "The burst with names that don't rise with submission.",
+    ARRIVALS: "Jobs arrive as in the trace, one queue, one priority.",
+    CLASSED: "The same with three priority classes, assigned at random.",
+    TEAMS: "The burst, split between two queues at random.",
+    NAMES: "The burst with names that don't ascend in the order of submission.",
     RANKED: "The same names; every job has a priority class of its own, lower than that of the job before.",
 }
 METRICS: dict[str, Metric] = {
     "violations": ("pairs out of order", "pairs", 0.0),
     "inversions": ("pairs against priority", "pairs", 0.0),
-    "harmful": ("pairs that delayed the one passed", "pairs", 0.0),
+    "harmful": ("pairs that delayed the passed job", "pairs", 0.0),
     "delayed": ("jobs delayed", "jobs", 0.0),
-    "delay_lost": ("hours lost by these, mean", "h", None),
+    "delay_lost": ("hours lost by these jobs, mean", "h", None),
     "idle": ("GPUs idle while jobs wait, %", "%", 0.0),
     "makespan": ("makespan, millions of s", "Ms", "makespan_bound"),
     "delay_mean": ("mean wait, h", "h", None),
@@ -199,26 +199,26 @@ def section(figures: Sequence[Figure]) -> str:
 
 
 INTRODUCTION = f"""
-Jobs of Philly on {NODES} nodes of 8 GPUs. A pair is out of order when a job starts while another of its queue and
-priority, submitted earlier, still waits. It did harm when the one that was passed would have fitted without those that
-passed it, together with all before it: the table counts such pairs and jobs, and the hours until these really started.
-`ours+gate`: the jobs are submitted one by one, the next of a queue when the one before has started
+Philly jobs run on {NODES} nodes of 8 GPUs. A pair is out of order if a job starts while an earlier job of the same
+queue and priority still waits. The pair did harm if the earlier job, together with all jobs before it, would have
+fitted without the jobs that passed it: the table counts such pairs and jobs, and the hours until these jobs started.
+`ours+gate`: the jobs are submitted one by one, the next of a queue once the previous one has started
 (`trainyard.pipelines.submit.gate`). kube-scheduler has no queues, so it is not in these tables.
 """
 
 CAUSES = """
-Where order is lost in Volcano 1.14, and what helps:
+Reasons why jobs start out of order in Volcano 1.14, and remedies:
 
-- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `ReservingFIFO` lets the
-  first reserve what its pods could use; `StrictFIFO` stops the queue there. On `burst` passing then delays more jobs
-  than with neither, but each by far less.
-- **Leftovers.** With `ReservingFIFO` a later job may still take GPUs of a node on which no pod of the first has
-  room, and so keep that node from becoming free. `StrictFIFO` leaves them idle.
-- **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of one second need names that rise with
-  submission, a priority class each, or a gate. Kueue with `StrictFIFO`, which is not its default,
-  orders by whole seconds too, and those of one second at will.
-- **Other queues.** Order holds within a queue. What one queue holds back goes to the next one.
-- **Not in these figures**: a job whose pods are still being made is not in line yet.
+- **Later jobs pass a job that doesn't fit.** Volcano continues with the queue's next job. With `ReservingFIFO`, the
+  first job reserves the resources that its pods could use; `StrictFIFO` stops the queue there. On `burst`, passing
+  then delays more jobs than with neither, but each job by far less.
+- **Leftovers.** With `ReservingFIFO`, a later job may still use GPUs of a node that has no room for a pod of the first
+  job, and so keep that node from becoming free. `StrictFIFO` leaves these GPUs idle.
+- **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of the same second need ascending names,
+  a priority class each, or a gate. Kueue with `StrictFIFO`, which is not its default, also orders by whole
+  seconds; jobs of the same second have an arbitrary order.
+- **Other queues.** Order applies within a queue. Resources that one queue leaves go to the next queue.
+- **Not in these figures**: a job whose pods are still being created is not in the queue yet.
 """
 
 

@@ -29,21 +29,21 @@ MEMORY_MIB = 1024  # that a scheduler may need
 PLOT = "packing-allocated.svg"
 
 INTRODUCTION = """\
-Pods of openb's lists arrive in random order, those that ask for a fraction of a GPU left out, until they have asked for
-130 % of the GPUs. None ever leaves, and what a scheduler refuses is gone. So a GPU is lost when it lies idle among
-others that are busy, or on a node without cores. `default@0.25` is the list `default` on a quarter of the cluster,
+Pods of openb's lists arrive in random order, without those that ask for a fraction of a GPU, until they have asked for
+130 % of the GPUs. No pod ever ends, and a refused pod never returns. So a GPU is lost if it stays idle among
+busy GPUs, or on a node without free cores. `default@0.25` is the list `default` on a quarter of the cluster,
 `@1` on all of it: 1,523 nodes, 6,212 GPUs.
 
-- *limit*: no placement of the same pods gives away more, even one that knows all pods beforehand. It is an upper bound
-  by a linear programme, and may be out of reach.
-- Until 100 % about 60 pods of 8 GPUs come on `default@1`, 230 on `multigpu30@1` and 16 on `default@0.25`, where one
-  refused is 6 %; of 2 and 4 GPUs still fewer come on `default`.
+- *limit*: no placement of the same pods allocates more, even with knowledge of all pods beforehand. It is an upper
+  bound computed by a linear program, and may be out of reach.
+- Up to 100 %, about 60 pods of 8 GPUs arrive on `default@1`, 230 on `multigpu30@1` and 16 on `default@0.25`, where one
+  refused pod is 6 %. On `default`, still fewer pods of 2 and 4 GPUs arrive.
 - GPU nodes are tainted for `ours` and `kube-tuned` (`PreferNoSchedule`), and the chart's values for `ours` keep 12
-  cores and 48 GiB free for each free GPU (`gpu.reserve`), which most nodes have for each of theirs.
-- About one pod of 8 GPUs in ten asks for 120 cores and 625 GiB or more. Only 39 nodes have as much, and smaller pods
-  take parts of them: in a run looked at pod by pod (`multigpu30`, seed 2) all that `ours` refused up to 100 % were so.
-- A third of the pods of `gpuspec33` take certain models of GPU only. A scheduler that fills small nodes first gives
-  these models to pods that would take any, and has none left.
+  cores and 48 GiB free for each free GPU (`gpu.reserve`), which most nodes have for each of their GPUs.
+- About one in ten pods of 8 GPUs asks for 120 cores and 625 GiB or more. Only 39 nodes have that much, and smaller pods
+  use parts of them: in a run examined pod by pod (`multigpu30`, seed 2), `ours` refused only such pods up to 100 %.
+- A third of the pods of `gpuspec33` accept only certain GPU models. A scheduler that fills small nodes first gives
+  these models to pods that would accept any model, and has none left.
 """
 COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
@@ -159,7 +159,7 @@ def _lists(figures: Sequence[Figure], share: float) -> list[str]:
     if len(cases := tables.cases(compared)) < 2:
         named = {metric: HEADINGS[metric] for metric in COMPARED}
         return [f"`{case}`:\n\n{tables.by_column(compared, case, named)}" for case in cases]
-    text = [f"### Lists beside each other, {100 * share:g} % of the nodes\n", _reading(compared)]
+    text = [f"### Lists compared, {100 * share:g} % of the nodes\n", _reading(compared)]
     for metric, heading in COMPARED.items():
         if any(one.metric == metric for one in compared):
             text += [f"{heading}:\n", tables.by_case(compared, metric)]
@@ -179,7 +179,7 @@ def _reading(figures: Sequence[Figure]) -> str:
             rows.append([f"`{name}`", str(len(gaps)), *map(tables.number, cells)])
     head = ["configuration", "lists", "points below the bound, mean", "at most", "8-GPU pods refused, mean %",
             "at most", "pods without GPUs placed, % at least"]  # fmt: skip
-    return f"Over these lists, at 100 % arrived:\n\n{tables.markdown(head, rows)}" if rows else ""
+    return f"Over these lists, when pods have asked for 100 %:\n\n{tables.markdown(head, rows)}" if rows else ""
 
 
 def _run(name: str, share: float, of: str, seed: int) -> Run:

@@ -24,31 +24,31 @@ MOST = ("MiB",)  # units whose limit is an upper bound; that of other units is a
 
 METHOD = """## How it is measured
 
-etcd, kube-apiserver and one scheduler at a time run as real processes. Nodes and pods are objects on that API server:
-no kubelet, no container. The harness plays the rest: it makes the pods and PodGroups of a trace, says that a pod runs,
-and removes it at its end. Every scheduler gets the same nodes, pods, requests and order, and no webhook; the taint of
-nodes with GPUs belongs to the configuration. So a figure says what a scheduler decides, and how long images, data and
-start-up take is in none.
+etcd, kube-apiserver and one scheduler at a time run as real processes. Nodes and pods are objects on that API server,
+without kubelet or containers. The harness does the rest: it creates the pods and PodGroups of a trace, marks a pod as
+running, and removes it at its end. Every scheduler gets the same nodes, pods, requests and order, and no webhook. Each
+configuration sets its own taint on GPU nodes. So a figure shows the scheduler's decisions only, and excludes the time
+for images, data and start-up.
 
-- **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
-  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput is
-  measured in real time: its figures compare with each other, not with those of another machine.
-- **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
-  seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
-  with seeds 42 to 45 of the same traces, weights of packing by an offline replay of the score; reported are seeds from
-  1 on, so only the draw is new.
-- **Limits.** Beside a figure stands what no scheduler can beat, where that is known: a bound, zero, or a minimum. The
-  nearer to it the better; memory has only to stay below its limit.
+- **Virtual time.** The clock jumps to the next arrival or end of a job, then waits until the scheduler's own counters
+  show that it has nothing left to do. Results don't depend on the machine's speed. Only throughput is
+  measured in real time: compare its figures with each other, not with those of another machine.
+- **Seeds.** A figure is the mean over its seeds, followed by the lowest and the highest in brackets if they differ.
+  Each section starts with its seeds: rows with other seeds had other work and compare only roughly. We chose settings
+  with seeds 42 to 45 of the same traces, and packing weights by an offline replay of the score. We report seeds from 1
+  upward, so only the draw is new.
+- **Limits.** A known limit, which no scheduler can beat, is next to the figure: a bound, zero, or a minimum. Closer to
+  the limit is better; memory only has to stay below its limit.
 - **Our configuration is rendered by the chart** with `charts/trainyard/overlays/packed.yaml`: the taint of GPU nodes is
   `PreferNoSchedule`, and `gpu.reserve` is 12 cores and 48 GiB, which 1,046 of openb's 1,213 GPU nodes have for each of
   their GPUs. Without these values the taint is `NoSchedule` and nothing is reserved, which keeps pods without GPUs off
-  GPU nodes: measured with 0.2.0, half of them were refused on `default@0.25`. The harness hands the
-  chart's ConfigMap and flags to the scheduler; only the period between rounds is shorter, but for throughput, where it
-  is the chart's. `make verify` fails when the chart renders neither what was measured nor what passed `bench gate`.
-- **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
-  does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
-  controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
-  For all alike, etcd and the API server collect garbage less often than by default (`GOGC=400`).
+  GPU nodes: with 0.2.0, half of these pods were refused on `default@0.25`. The harness passes the chart's ConfigMap and
+  flags to the scheduler. Only the period between rounds is shorter, except for throughput, which uses the chart's
+  period. `make verify` fails if the rendered configuration was neither measured nor passed by `bench gate`.
+- **Changed defaults of other systems.** kube-scheduler and Kueue may send 2,000 requests a second, the default of
+  Volcano's scheduler (their default: 50), and kube-scheduler retries after at most one second (default: 10). Volcano's
+  controllers keep their default of 50 in `volcano-default`; the chart sets 500. The digest covers none of these.
+  For all configurations, etcd and the API server collect garbage less often than by default (`GOGC=400`).
 """
 
 ALIBABA, FGD, MURI = ("alibaba/clusterdata", "hkust-adsl/kubernetes-scheduler-simulator", "Rivendile/Muri")
@@ -67,17 +67,17 @@ PHILLY = (
     "Apache-2.0; the trace itself CC BY 4.0",
 )
 CONFIGURED = """
-`raw` is a limit: it binds to the next node in turn and looks at nothing. The digest is of the parsed configuration,
-flags, environment and taints. `bin/trainyard bench config NAME` prints one.
+`raw` is a limit: it binds each pod to the next node in turn, without any checks. The digest covers the parsed
+configuration, flags, environment and taints. `bin/trainyard bench config NAME` prints a configuration.
 """
 REPEAT = """
-`docs/benchmarks/*.csv` has the command or source of every figure. Traces are read from `$TRAINYARD_DATA`, else
-fetched once from their sources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`.
-Schedulers break ties at random, so figures differ a little from run to run, and much where a tie decides on a deadlock
-or an eviction. Throughput repeats one load: its brackets are the machine's noise.
+`docs/benchmarks/*.csv` has the command or source of every figure. The harness reads traces from `$TRAINYARD_DATA`, or
+downloads them once from the sources below and compares their SHA-256 with `scripts/trainyard_dev/bench/sources.py`.
+Schedulers break ties at random, so figures differ slightly from run to run, and a lot if a tie decides on a deadlock
+or an eviction. Throughput repeats the same load: its brackets show the machine's noise.
 """
 LEFT_OUT = """
-openb's pods that ask for a part of a GPU are left out, so figures on packing don't compare with tables published for
+Packing omits openb's pods that ask for a fractional GPU, so its figures are not comparable with published tables for
 the whole lists.
 """
 
@@ -101,7 +101,7 @@ def _stale(figures: list[Figure], stale: Sequence[str]) -> str:
     if not names:
         return ""
     listed = ", ".join(f"`{name}`" for name in names)
-    return f"> **Stale:** the chart's {listed} changed since this was measured; `bench gate` has passed it.\n\n"
+    return f"> **Stale:** the chart's {listed} changed since this was measured; `bench gate` has passed.\n\n"
 
 
 def _measured_on(found: Summary, bench: str) -> str:
@@ -205,7 +205,7 @@ def _head(found: Summary) -> str:
         "# Benchmarks\n\n"
         "After this page you can compare our scheduling with others' on published traces, losses included.\n"
         f"`bin/trainyard bench page` writes this page from the figures of {files}; don't edit it.\n"
-        "Each row there says its versions, overlay, machine, commit and command.\n"
+        "Each row of these files has its versions, overlay, machine, commit and command.\n"
     )
 
 
@@ -222,7 +222,7 @@ def _short(found: Summary) -> str:
                 rows.append([f"{name}: {case}", _called(some[0]), *map(tables.cell, cells), limit])
     if not rows:
         return ""
-    note = "The main figures of each bench; its section says what they mean. The nearer to the limit the better.\n\n"
+    note = "The main figures of each bench; its section explains them. Closer to the limit is better.\n\n"
     head = ["case", "figure", *(f"`{name}`" for name in SHORT), "limit"]
     return "## In short\n\n" + note + tables.markdown(head, rows)
 
@@ -251,13 +251,13 @@ def _losses(found: Summary) -> str:
     ]
     title = "## Where ours loses\n\n"
     if not rows:
-        return title + "In no case measured does another configuration come nearer to a limit than ours.\n"
+        return title + "In no measured case is another configuration closer to a limit than ours.\n"
     table = tables.markdown(["case", "figure", "ours", "better", "its figure", "limit", "seeds"], rows)
     return (
         title
-        + "Where another configuration comes nearer to a limit than `ours`, by the mean, or refuses fewer pods of 8\n"
-        + "GPUs; variants of ours are compared only where a case has no `ours` itself. Refusals of smaller pods stand\n"
-        + "in Packing: who refuses large pods has room for small ones. Where seeds differ, they may be the reason.\n\n"
+        + "Cases in which another configuration's mean is closer to the limit than that of `ours`, or in which it\n"
+        + "refuses fewer 8-GPU pods. Variants of `ours` count only if a case has no `ours`. Packing lists refusals of\n"
+        + "smaller pods: refusing large pods leaves room for small ones. If seeds differ, they may be the reason.\n\n"
         + table
     )
 
@@ -266,7 +266,7 @@ def _repeat(found: Summary) -> str:
     lines = [
         "## Measure it yourself\n",
         "    make bench              # a part of it, under 15 minutes on 2 cores; results in out/bench/",
-        "    make bench FULL=1       # everything; about a day. Stopped and run again, it goes on where it stopped",
+        "    make bench FULL=1       # everything; about a day. If stopped, run it again to continue",
         "    bin/trainyard bench list --full       # benches, cases and configurations",
     ]
     firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}

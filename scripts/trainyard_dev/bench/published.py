@@ -8,7 +8,7 @@ from trainyard_dev.bench.results import Figure, rounded
 from trainyard_dev.bench.simulator import HOUR, MEGA, Task
 
 WITH_CLASSES = "+classes"
-TITLE = "### Beside published policies"
+TITLE = "### Compared with published policies"
 BESIDE = ("published-", "paper-")  # prefixes of the columns of figures made here
 COMPLETION, MAKESPAN, DURATION = "policy_completion", "policy_makespan", "duration_mean"
 # (mean completion, makespan) in millions of seconds, simulated on 8 nodes of 8 GPUs with eviction and without sharing
@@ -24,9 +24,9 @@ PAPER = {"paper-submission": offline.submission, "paper-shortest": offline.short
 INTRODUCTION = """\
 Whole traces, in millions of seconds; mean completion is from submission to finish. The published policies (Muri,
 SIGCOMM'22, `simulator/draw_fig9-10.py`) were simulated on as many nodes and evict jobs at will, at no cost; SRTF and
-SRSF know how long each will run. *Simulated* is the scheduler of the references above: it evicts nothing, and what fits
-starts in the order of submission, as with ours, or the shortest job first, for which one must know durations. Ours
-neither asks for durations nor evicts to shorten waits; who knows that a job is short can give it a higher class.
+SRSF know how long each job runs. *Simulated* is the scheduler of the references above: it never evicts, and starts the
+jobs that fit in the order of submission, as ours does, or the shortest job first, which requires known durations. Ours
+neither needs durations nor evicts to shorten waits; users who know that a job is short can give it a higher class.
 """
 
 

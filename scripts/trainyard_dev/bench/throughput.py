@@ -45,13 +45,13 @@ LOADS = {
     "vcjobs": "Volcano jobs: {jobs} × {size}; vc-controller-manager makes pods and PodGroups",
 }
 INTRODUCTION = """\
-The time runs from the harness's first create to the last bind that its watch tells; making the pods is part of it, and
-everything shares this machine: etcd, the API server, the scheduler and the harness. So rates are relative: compare rows
-and not machines. `raw` binds each pod to the next node in turn and looks at nothing: none can be faster with its
-objects; where a case has no `raw`, the limit is that of a case with as many pods on the same nodes. Rounds begin as
-often as in the chart (`ours`) or in Volcano's own (`volcano-default`). Seeds repeat the load. kube-scheduler and `raw`
-place each pod by itself, without gangs or queues. CPU milliseconds a pod, in the file of figures, carry over to other
-machines better than pods a second: here the programs take the processors from each other.
+The time runs from the harness's first create to the last bind that its watch reports. It includes creating the pods.
+etcd, the API server, the scheduler and the harness share this machine, so rates are relative: compare rows,
+not machines. `raw` binds each pod to the next node in turn, without any checks, so no scheduler can be faster with the
+same objects. If a case has no `raw`, its limit comes from a case with as many pods on the same nodes. Rounds begin as
+often as in the chart (`ours`) or in Volcano's own chart (`volcano-default`). Seeds repeat the load. kube-scheduler and
+`raw` place each pod separately, without gangs or queues. CPU milliseconds per pod, in the file of figures, carry over
+to other machines better than pods per second, because the programs compete for the processors here.
 """
 
 

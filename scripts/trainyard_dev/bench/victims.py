@@ -15,9 +15,9 @@ from trainyard_dev.bench.traces import Node, Pod
 
 CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # per GPU
 UNSERVED = """
-Claims of four pods of 4 GPUs are not served where every running pod has 8: reclaiming evicts one pod for each pod of
-the claim, though two would do, and the fourth would leave the queue below its own share. So all four wait, and nobody
-is evicted.
+Claims of four pods of 4 GPUs are not served if every running pod has 8 GPUs: reclaiming evicts one pod for each pod of
+the claim, although two would be enough, and the fourth would leave the queue below its own share. So all four wait, and
+no pod is evicted.
 """
 METRICS: dict[str, Metric] = {
     "served_percent": ("claims served, %", "% of the claims", 100.0),
@@ -133,11 +133,11 @@ def section(figures: Sequence[Figure]) -> str:
     """Renders this bench's part of the page."""
     if not figures:
         return ""
-    text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed by lot, at work for up to
-a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+share` as one of a queue below its share
-against one above. A job that loses a pod has to
-start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
-each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
+    text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed at random, running up to
+a day) when a job of 4 to 16 GPUs claims room that others must leave. In `claims+share`, the claiming queue is below its
+share and the other one above. A job that loses a pod has to start again, so it loses all its GPU·hours. The limits are
+the fewest pods, the fewest jobs and the fewest GPU·hours, each found by trying every choice. A seed has ten clusters;
+figures are sums over these clusters, averaged over the seeds.
 
 """
     parts = [f"### {case}\n\n{tables.by_column(figures, case, headings(METRICS))}" for case in tables.cases(figures)]

@@ -1,8 +1,8 @@
-"""What is done to the copies of upstream charts when the chart is packaged.
+"""Changes to the copies of upstream charts when the chart is packaged.
 
-Changes of lines are patches, `charts/<component>/patches/`. This module does what a patch can't: what is left out, and
-what is computed from what is there: references of images, pull secrets, names of helpers. All of it stops the
-packaging when an upstream release is not what was looked at, so that no change is lost in silence.
+Changes of lines are patches, `charts/<component>/patches/`. This module does what a patch can't: it omits files, and
+computes changes from the content: references of images, pull secrets, names of helpers. Each step stops the
+packaging if an upstream release differs from the expected one, so that no change is lost silently.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from trainyard_dev.chart.adapt_images import adapt_images
 
 _CSI_SECRETS = re.compile(r'^ +- apiGroups: \[""\]\n +resources: \["secrets"\]\n +verbs: \[[^]]*\]\n', re.M)
 
-# Left out of the copies: what can't be switched on through our values, and what only old clusters read.
+# Left out of the copies: files that our values can't switch on, and files that only old clusters read.
 DROPPED = {
     "volcano": (
         "crd/v1beta1",
@@ -39,12 +39,12 @@ DROPPED = {
 }
 
 
-CRD_VERSION = "trainyard.io/crd-version"  # as scripts/trainyard_agent/install/crds.py reads it
-CRD_DIGEST = "trainyard.io/crd-digest"  # as charts/trainyard/templates/_hooks.tpl compares it
+CRD_VERSION = "trainyard.io/crd-version"  # scripts/trainyard_agent/install/crds.py reads it
+CRD_DIGEST = "trainyard.io/crd-digest"  # charts/trainyard/templates/_hooks.tpl compares it
 
 
 def adapt(name: str, folder: Path) -> None:
-    """Change the copy of upstream chart `name` in `folder`. Raises TrainyardError when it is not what was looked at."""
+    """Change the copy of upstream chart `name` in `folder`. Raises TrainyardError if it is not the expected one."""
     for entry in DROPPED.get(name, ()):
         target = folder / entry
         if not target.exists():
@@ -57,9 +57,9 @@ def adapt(name: str, folder: Path) -> None:
 
 
 def _closed_csi(folder: Path) -> None:
-    """csi-driver-nfs without Secrets, which our storage classes name none of, and with helpers under names of its own.
+    """csi-driver-nfs without Secrets, which our storage classes don't name, and with unique names of helpers.
 
-    Names of helpers are shared by all charts of a release, and our own NFS chart has some of the same.
+    All charts of a release share names of helpers, and our own NFS chart has some of the same.
     """
     found = 0
     for file in sorted((folder / "templates").glob("*")):
@@ -73,7 +73,7 @@ def _closed_csi(folder: Path) -> None:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Not everybody's, in which hera writes texts in another way once it is imported."""
+    """A separate dumper: importing hera changes how the shared one writes texts."""
 
 
 _Dumper.add_representer(str, yaml.SafeDumper.represent_str)
@@ -85,12 +85,12 @@ def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
     Descriptions of the kind's own fields stay, so that `kubectl explain` still works for them.
 
     Args:
-        keep: tell Helm to leave the CRD when the release goes; without it every object of its kind would go, too.
-        version: the component's version, noted for the hook that moves CRDs on an upgrade, with a digest of all.
+        keep: tell Helm to keep the CRD when the release is removed; otherwise every object of its kind would go, too.
+        version: the component's version, noted for the hook that moves CRDs on an upgrade, with a digest of the whole.
     """
     crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     marks = crd["metadata"].setdefault("annotations", {})
-    # Argo CD looks at every CRD, also at those that Helm never removes.
+    # Argo CD checks every CRD, even those that Helm never removes.
     marks["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
     if keep:
         marks["helm.sh/resource-policy"] = "keep"

@@ -1,4 +1,4 @@
-"""Lets upstream charts pull every image by global.imageRegistry and with global.imagePullSecrets."""
+"""Makes upstream charts pull every image by global.imageRegistry and with global.imagePullSecrets."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def adapt_images(name: str, folder: Path) -> None:
     """Rewrite each `image:` and each `imagePullSecrets:` in the templates of chart `name`.
 
     Raises:
-        TrainyardError: an image is not understood, or there are pods without a place for pull secrets.
+        TrainyardError: an image can't be parsed, or pods have no place for pull secrets.
     """
     for file in sorted((folder / "templates").rglob("*.y*ml")):
         text = file.read_text()
@@ -40,7 +40,7 @@ def adapt_images(name: str, folder: Path) -> None:
 
 
 def _mirrored(match: re.Match[str]) -> str:
-    """`image: {{ .A }}/{{ .B }}:{{ .C }}` as one call of the helper that knows the mirror."""
+    """`image: {{ .A }}/{{ .B }}:{{ .C }}` as one call of the helper that applies the mirror."""
     pieces = _PIECE.split(match["ref"].strip('"'))
     pattern = "%v".join(literal.replace("%", "%%") for literal in pieces[::2])
     values = " ".join(f"({expression})" for expression in pieces[1::2])
@@ -48,7 +48,7 @@ def _mirrored(match: re.Match[str]) -> str:
 
 
 def _pull_secrets(indent: str, value: str = "") -> str:
-    """The chart's own secret or secrets, of which `value` is the path among its values, and the whole release's."""
+    """The chart's own pull secrets, at the path `value` in its values, and the whole release's."""
     all_of_them = "(.Values.global.imagePullSecrets | default list)"
     if value.endswith("image_pull_secret"):
         all_of_them = f'(.Values.{value} | empty | ternary list (list (dict "name" .Values.{value}))) {all_of_them}'

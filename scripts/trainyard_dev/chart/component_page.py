@@ -18,7 +18,7 @@ After this page you can name every part of the release, its version, its images 
 
 
 def render() -> str:
-    """The whole page as text, the same for the same entries and pins."""
+    """The whole page as text, the same for equal entries and pins."""
     versions = installs(ROOT, load().raw)
     lines = [HEAD, "| component | version | by default | description |", "|---|---|---|---|"]
     for one in components.dependencies():

@@ -1,4 +1,4 @@
-"""Charts that lie in no Go module: fetched by a URL that names a tag, and taken with the pinned checksum only."""
+"""Charts that are in no Go module: fetched from a URL with a tag, and accepted only with the pinned checksum."""
 
 import hashlib
 import http.client
@@ -15,16 +15,16 @@ TIMEOUT_S = 30.0
 
 
 def fetch(name: str, spec: dict[str, Any], charts: Path) -> bool:
-    """Unpacks a chart into `charts/<name>`; what was fetched once is taken from the cache.
+    """Unpacks a chart into `charts/<name>`; an earlier download is reused from the cache.
 
     Args:
-        spec: `url` and `sha256` of its archive, of versions.yaml.
+        spec: `url` and `sha256` of its archive, from versions.yaml.
 
     Returns:
-        False where its host does not answer.
+        False if its host does not answer.
 
     Raises:
-        TrainyardError: the host answers with another archive than the pinned one, or one that is no chart.
+        TrainyardError: the archive is not the pinned one, or is no chart.
     """
     url, wanted = str(spec["url"]), str(spec["sha256"])
     kept = cache_dir() / "charts" / f"{name}-{wanted[:16]}.tgz"

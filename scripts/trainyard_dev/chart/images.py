@@ -1,4 +1,4 @@
-"""Which images an installation can start, read from what the chart renders and from the examples beside it."""
+"""Images that an installation can start, from the rendered chart and from the examples."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from trainyard_dev.images.crane import under
 from trainyard_dev.versions import load
 
 EXAMPLES = "manifests/jobs"
-# What runs for each team runs for none where the values have no team yet; this one stands for those to come.
+# Without any team in the values, per-team objects don't exist; this team represents future ones.
 ANY_TEAM = (
     "global.contract.teams[0].name=any", "global.contract.teams[0].gid=20001",
     "global.contract.network.s3[0].cidr=203.0.113.0/24", "global.contract.network.s3[0].port=443",
 )  # fmt: skip
-# A reference with its host, alone or behind a flag: an operator's argument, a variable of a container.
+# A reference with its host, alone or after a flag: an operator's argument, a container's environment variable.
 _HANDED_ON = re.compile(
     r"(?:--?[\w-]+=)?((?:[\w-]+\.)+[\w-]+(?::\d+)?/[a-z0-9][a-z0-9._/-]*(?::[\w][\w.-]*|@sha256:[0-9a-f]{64}))"
 )
@@ -27,7 +27,7 @@ _HANDED_ON = re.compile(
 
 @dataclass(frozen=True)
 class Listed:
-    """An image: where it is published, where an installation with these values pulls it, and what starts it."""
+    """An image: where it is published, where an installation with these values pulls it, and its users."""
 
     ref: str
     pulled: str
@@ -38,12 +38,12 @@ class Listed:
 def listed(
     profile: str, *, values: Sequence[Path] = (), sets: Sequence[str] = (), render: Any = package.render
 ) -> list[Listed]:
-    """Every image that a profile with these values can start, in the order of its reference.
+    """Every image that a profile with these values can start, sorted by reference.
 
     Args:
         values: further values files, as for `helm --values`.
         sets: single values, as for `helm --set`.
-        render: what makes the objects.
+        render: function that makes the objects.
     """
     objects = render(profile, sets=sets, values=values)
     known = of_objects(objects)
@@ -63,12 +63,12 @@ def listed(
 
 
 def references(objects: Sequence[dict[str, Any]]) -> set[str]:
-    """Every image that rendered objects name, in whatever place."""
+    """Every image that rendered objects name, in any field."""
     return {ref for ref, _ in _rendered(objects)}
 
 
 def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """(reference, what starts it) of pods, of what operators hand on, and of the contract."""
+    """(reference, its user) from pods, from objects that operators pass on, and from the contract."""
     for obj in objects:
         name = f"{obj['kind']} {obj['metadata']['name']}"
         for spec in helm.pod_specs(obj):
@@ -95,7 +95,7 @@ def _handed_on(container: dict[str, Any]) -> Iterator[str]:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    """Images that example jobs name, wherever they are pinned."""
+    """Images in example jobs, wherever they are pinned."""
     known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
     for file in sorted((ROOT / EXAMPLES).glob("*.yaml")):
         text = file.read_text()

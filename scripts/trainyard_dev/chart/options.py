@@ -1,11 +1,11 @@
-"""What is off by default, and the values that switch it on, to render the chart with all of it."""
+"""Options that are disabled by default, and the values that enable them, to render the chart with all of them."""
 
 from trainyard import components
 
-# Components of ours that are off by default.
+# Our components that are disabled by default.
 OPTIONS = tuple(one.name for one in components.dependencies() if one.optional and one.is_ours)
-PARTS = ("monitoring.mockGpus",)  # of these, what is off as well
-# What an option can't do without.
+PARTS = ("monitoring.mockGpus",)  # parts of these that are disabled as well
+# Values that an option requires.
 NEEDS = {
     "login": ("global.contract.login.issuer=https://login.example.org", "login.people[0].email=ada@example.org"),
     "notebooks": (
@@ -17,7 +17,7 @@ NEEDS = {
 
 
 def switched(*options: str) -> list[str]:
-    """Values for `--set` that switch these on; without any, all options and parts."""
+    """Values for `--set` that enable these; by default, all options and parts."""
     return [
         word for option in options or OPTIONS + PARTS for word in (f"{option}.enabled=true", *NEEDS.get(option, ()))
     ]

@@ -1,4 +1,4 @@
-"""An upstream chart in another version than the pinned one, on request: marked as not run here."""
+"""An upstream chart in a version other than the pinned one, on request: marked as untested."""
 
 import json
 import tempfile
@@ -11,11 +11,11 @@ from trainyard_dev.chart import parts
 from trainyard_dev.tools import golang
 from trainyard_dev.versions import load
 
-NOT_RUN = "trainyard.io/not-run"  # of Chart.yaml: parts in versions that were not run with this one
+NOT_RUN = "trainyard.io/not-run"  # annotation in Chart.yaml: parts in versions that were not run with this one
 
 
 def asked(words: Iterable[str]) -> dict[str, str]:
-    """Versions by part, of `part=version`. Raises UsageError for what is no upstream chart in a Go module."""
+    """Versions by part, from `part=version`. Raises UsageError for anything but an upstream chart in a Go module."""
     known, found = {one.name: one for one in parts.upstream()}, {}
     for word in words:
         name, _, version = word.partition("=")
@@ -28,15 +28,15 @@ def asked(words: Iterable[str]) -> dict[str, str]:
 
 
 def pinned(part: Component) -> str:
-    """The version of a part that this tree is tested with."""
+    """The version of a part with which this tree is tested."""
     return str(load().raw["components"][part.pin])
 
 
 def folder(part: Component, version: str) -> Path:
-    """The unchanged chart of a part in a version, out of its Go module, which Go checks as it does every module.
+    """The unchanged chart of a part in a version, from its Go module, whose checksum Go verifies.
 
     Raises:
-        TrainyardError: Go does not give it.
+        TrainyardError: Go can't fetch it.
     """
     module = load().tools[part.chart["module"]].module
     with tempfile.TemporaryDirectory() as empty:
@@ -51,7 +51,7 @@ def folder(part: Component, version: str) -> Path:
 
 
 def retag(values: Path, others: Mapping[str, str]) -> None:
-    """In the umbrella's values, the images of these parts get the tag of their version. Raises TrainyardError."""
+    """Set the images of these parts to their version's tag in the umbrella's values. Raises TrainyardError."""
     text = values.read_text()
     for part in parts.upstream():
         if part.name in others:
@@ -63,6 +63,6 @@ def retag(values: Path, others: Mapping[str, str]) -> None:
 
 
 def warning(others: Mapping[str, str]) -> str:
-    """What packaging them prints, in one sentence."""
+    """The warning that packaging them prints, in one sentence."""
     named = ", ".join(f"{name} {version}" for name, version in sorted(others.items()))
     return f"not run here: {named}. The upgrade to it counts as blocked: run `make e2e ONLY=upgrade`"

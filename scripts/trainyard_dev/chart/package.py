@@ -34,11 +34,11 @@ RELEASE_LIMIT = 800 * 1024  # bytes; the API server's own limit for a Secret is 
 
 
 def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None = None) -> Path:
-    """Lay the whole chart out in `folder`, which must be empty or absent; returns folder/trainyard.
+    """Write the whole chart to `folder`, which must be empty or absent; returns folder/trainyard.
 
     Args:
-        csi: try to fetch csi-driver-nfs; a package made without it refuses nfs.provisioner: csi by one sentence.
-        others: upstream's parts in other versions than the pinned ones, which nobody here has run.
+        csi: try to fetch csi-driver-nfs; a package made without it refuses nfs.provisioner: csi with one sentence.
+        others: upstream's parts in versions other than the pinned ones, which are untested.
     """
     others = others or {}
     chart = folder / NAME
@@ -88,7 +88,7 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
     kinds = json.dumps(registry.rendered(), indent=1)
     (chart / "files" / "kinds.json").write_text(kinds)
-    for_monitoring = chart / "charts" / components.MONITORING / "files"  # a part sees its own files alone
+    for_monitoring = chart / "charts" / components.MONITORING / "files"  # a part can only read its own files
     for_monitoring.mkdir(exist_ok=True)
     (for_monitoring / "kinds.json").write_text(kinds)
     dashboards.write(for_monitoring / "dashboards")
@@ -100,13 +100,13 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
 
 
 def _write_schema(chart: Path, whole: values_schema.Schema) -> None:
-    """Puts a chart's schema where Helm looks for it, in place of the file that it comes from."""
+    """Write a chart's schema to the path where Helm expects it, instead of its source file."""
     (chart / values_schema.FILE).unlink()
     (chart / "values.schema.json").write_text(json.dumps(whole, indent=1))
 
 
 def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
-    """Package the chart into out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError.
+    """Package the chart as out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError.
 
     Args:
         others: as for `assemble`.
@@ -124,7 +124,7 @@ def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
 
 @cache
 def assembled() -> Path:
-    """The whole chart, laid out once and gone with this process."""
+    """The whole chart, assembled once and removed when this process ends."""
     folder = tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir())
     atexit.register(folder.cleanup)
     return assemble(Path(folder.name), csi=False)
@@ -142,7 +142,7 @@ def template(
 
     Args:
         sets: values as for --set; `values` are files of them.
-        serves: what the cluster serves beside what Helm assumes, as `admissionregistration.k8s.io/v1/KIND`.
+        serves: API versions of the cluster in addition to Helm's defaults, as `admissionregistration.k8s.io/v1/KIND`.
     """
     flags = [word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
@@ -160,9 +160,9 @@ def render(profile: str, *given: Any, **named: Any) -> list[dict[str, Any]]:
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:
-    """Bytes of the Secret that Helm will keep the release in: base64 of the gzipped release, manifest and chart.
+    """Bytes of the Secret in which Helm stores the release: base64 of the gzipped release, manifest and chart.
 
-    Of the parts below charts/ Helm keeps what is rendered of them and their values, not their files.
+    Of the parts below charts/ Helm stores rendered objects and values, not files.
     """
     chart = chart or assembled()
     manifest = template(profile, chart, values=values, serves=[f"{fill.API}/{fill.KIND}"], crds=False)
@@ -176,7 +176,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
 
 
 def _list_options(values: Path) -> None:
-    """The switch of each component whose block the umbrella's values don't have, so that readers find it."""
+    """Add the switch of each component whose block is missing in the umbrella's values, so that readers find it."""
     text = values.read_text()
     known = yaml.safe_load(text)
     for one in components.dependencies():
@@ -195,7 +195,7 @@ def _checked_version(chart: Path, wanted: str) -> str:
 
 
 def _fetch_csi(chart: Path) -> bool:
-    """Fetch csi-driver-nfs by its tag; False where its host does not answer. Another archive raises TrainyardError."""
+    """Fetch csi-driver-nfs by its tag; False if its host does not answer. Raises TrainyardError for another archive."""
     if not fetched.fetch(CSI, load().raw["charts"][CSI], chart / "charts"):
         return False
     adapt.adapt(CSI, chart / "charts" / CSI)

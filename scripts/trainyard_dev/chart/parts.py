@@ -1,4 +1,4 @@
-"""Where the chart's parts come from: folders of this repository and the pinned Go modules of upstream projects."""
+"""Sources of the chart's parts: folders of this repository and the pinned Go modules of upstream projects."""
 
 import shutil
 from pathlib import Path
@@ -12,14 +12,14 @@ from trainyard.paths import CHART, ROOT
 from trainyard_dev import tools
 
 UMBRELLA = CHART
-# Values that a profile leaves to the site: an example of them, which renderings here use.
+# Example values for settings that a profile leaves to the site, used by renderings here.
 ASKED = ROOT / "manifests" / "sites"
-# What a component's folder holds beside its chart.
+# Files in a component's folder that don't belong to its chart.
 BESIDE = {"README.md", "component.yaml", "images", "patches", "releases.yaml", "tests", "tools", "umbrella"}
 
 
 def upstream() -> list[Component]:
-    """Those whose chart lies in a Go module of upstream's."""
+    """Components whose chart is in a Go module of upstream's."""
     return [one for one in dependencies() if "module" in one.chart]
 
 
@@ -37,12 +37,12 @@ def chart_folder(name: str) -> Path:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a chart of ours without what its component's folder holds beside it."""
+    """Copy a chart of ours without the other files in its component's folder."""
     shutil.copytree(source, target, ignore=lambda folder, names: BESIDE & {*names} if folder == str(source) else ())
 
 
 def crd_files() -> dict[str, list[Path]]:
-    """By chart, the CRD files of its module that the chart includes. Raises TrainyardError for a missing one."""
+    """CRD files from each chart's module that the chart includes. Raises TrainyardError for a missing one."""
     found = {}
     for one in all_components():
         if one.crds:
@@ -54,7 +54,7 @@ def crd_files() -> dict[str, list[Path]]:
 
 
 def upstream_values(name: str) -> dict[str, Any]:
-    """Default values of a part, as its own values.yaml has them."""
+    """Default values of a part, from its own values.yaml."""
     return yaml.safe_load((chart_folder(name) / "values.yaml").read_text()) or {}
 
 
@@ -64,7 +64,7 @@ def profiles() -> list[str]:
 
 
 def profile_file(profile: str) -> Path:
-    """Values file of a profile. Raises TrainyardError for a name that is none."""
+    """Values file of a profile. Raises TrainyardError for an unknown name."""
     file = UMBRELLA / "profiles" / f"{profile}.yaml"
     if not file.exists():
         raise TrainyardError(f"unknown profile {profile!r}", hint=f"use one of: {', '.join(profiles())}")
@@ -72,6 +72,6 @@ def profile_file(profile: str) -> Path:
 
 
 def profile_files(profile: str) -> list[Path]:
-    """Values files that render a profile: its own, and what it asks of a site. Raises TrainyardError as above."""
+    """Values files that render a profile: its own, and an example of a site's. Raises TrainyardError as above."""
     asked = ASKED / f"{profile}.yaml"
     return [profile_file(profile), *([asked] if asked.exists() else [])]

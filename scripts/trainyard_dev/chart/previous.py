@@ -1,4 +1,4 @@
-"""The version before this one, made again out of the repository's history: its chart and its own images."""
+"""The previous version, rebuilt from the repository's history: its chart and its own images."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from trainyard_dev.chart import package
 Path(sys.argv[1]).write_text(package.template(sys.argv[2], values=[Path(sys.argv[3])]))
 """
 RENDER_S = 900
-# What its chart names, in the words of its own tree; what the cluster's registry holds by the same reference stays.
+# Builds the images that its chart names, from its own tree, except references that the cluster's registry has.
 BUILD = """
 import json, sys
 from pathlib import Path
@@ -39,7 +39,7 @@ due = [image for image in load().images.values()
        and ("/trainer-" not in image.ref or "/trainer-torch:" in image.ref)]  # the others' jobs don't run here
 print(json.dumps({image.ref: build(engine, image, base) for image in due}))
 """
-# Pulled by an MPIJob's launcher alone, and for its kubectl a whole Kubernetes would be compiled.
+# Only an MPIJob's launcher pulls it, and its kubectl would require compiling a whole Kubernetes.
 LEFT = "docker.io/trainyard/kubectl-delivery"
 BUILD_S = 1800
 TEAMS = Path("manifests/cluster/teams.yaml")  # in each tree, the two teams of a run
@@ -51,12 +51,12 @@ def version() -> str:
 
 
 def commit() -> str:
-    """The commit that it was released from."""
+    """The commit from which it was released."""
     return str(load().raw["previous"]["commit"])
 
 
 def missing(root: Path = ROOT) -> str:
-    """Why it can't be made here, or ""."""
+    """The reason why it can't be built here, or ""."""
     try:
         known = run(["git", "-C", root, "cat-file", "-e", f"{commit()}^{{commit}}"], check=False)
     except TrainyardError as error:
@@ -67,7 +67,7 @@ def missing(root: Path = ROOT) -> str:
 
 
 def tree() -> Path:
-    """Its source tree in the cache, laid out on the first call. Raises TrainyardError."""
+    """Its source tree in the cache, checked out on the first call. Raises TrainyardError."""
     if reason := missing():
         raise TrainyardError(reason)
     folder = cache_dir() / "previous" / commit()[:12]
@@ -81,7 +81,7 @@ def tree() -> Path:
 
 
 def package() -> Path:
-    """Its chart, packaged by its own packager; the file lies in the cache."""
+    """Its chart, packaged by its own packager; the file is in the cache."""
     folder = tree()
     file = folder / "out" / "charts" / f"{NAME}-{version()}.tgz"
     if not file.exists():
@@ -96,7 +96,7 @@ def job(name: str) -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """What its own packager renders of its profile kind and the two teams of its own run; kept in its tree.
+    """Its own packager's rendering of its profile kind and the two teams of its own run; stored in its tree.
 
     Raises:
         TrainyardError: the clone lacks the commit, or its packager fails.
@@ -114,24 +114,24 @@ def rendered() -> str:
 
 
 def suite() -> str:
-    """The suite of Debian that its images stand on."""
+    """The suite of Debian that its images use."""
     pulled: str = yaml.safe_load((tree() / "versions.yaml").read_text())["pull"]["base-image"]
     return pulled.rpartition(":")[2].partition("-")[0]
 
 
 def push_images(engine: Engine, base: str, address: str) -> list[str]:
-    """Build what its chart names and this version's registry lacks, from its own tree, and push it under its own tags.
+    """Build images of its chart that this version's registry lacks, from its own tree, and push them by its own tags.
 
     Args:
-        base: what images of this version stand on; those of the previous one get the same of their own suite.
+        base: the base of this version's images; those of the previous one get the same of their own suite.
 
     Returns:
-        what was pushed; images that the registry holds from an earlier call are left out.
+        the pushed images; those that the registry has from an earlier call are left out.
     """
     base = of_suite(base, suite())
     record = registry.storage() / "previous.json"
     held = json.loads(record.read_text()) if record.exists() else {}
-    # By digest: a tree of the previous version that is run for itself pushes under the same tags.
+    # By digest: the previous version's own tree pushes under the same tags when it is run.
     same = held.get("base") == base and held.get("commit") == commit()
     if same and all(registry.digest(ref) == digest for ref, digest in held["digests"].items()):
         return []

@@ -1,7 +1,7 @@
 """Writes docs/values.md: every value of the chart with its type, default, meaning and allowed values.
 
 Types, meanings and limits come from the completed schema (the umbrella's, those of our subcharts, upstream's keys),
-defaults from values.yaml; so the page can't say anything else than what `helm install` takes.
+defaults from values.yaml; so the page always matches what `helm install` accepts.
 """
 
 import json
@@ -34,7 +34,7 @@ may be left out of an entry.
 
 @dataclass(frozen=True)
 class Value:
-    """One key: its dotted path, its resolved schema, its default, and whether it must be there."""
+    """One key: its dotted path, its resolved schema, its default, and whether it is required."""
 
     path: str
     schema: dict[str, Any]
@@ -44,7 +44,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Group:
-    """A heading of the page and the values below it; `further` are upstream's keys, which its own chart describes."""
+    """A heading of the page and the values below it; `further` are upstream's keys, which upstream's chart explains."""
 
     value: Value
     values: tuple[Value, ...]
@@ -55,7 +55,7 @@ ABSENT = object()
 
 
 def write(page: Path) -> bool:
-    """Write the page; False when it said the same already."""
+    """Write the page; False if nothing changed."""
     text = render()
     if page.exists() and page.read_text() == text:
         return False
@@ -64,7 +64,7 @@ def write(page: Path) -> bool:
 
 
 def render() -> str:
-    """The whole page as text, the same for the same schema and defaults."""
+    """The whole page as text, the same for equal schema and defaults."""
     groups = list(_groups(*sources()))
     lines = [HEAD, "| group | what |", "|---|---|"]
     lines += [f"| [`{g.value.path}`](#{g.value.path}) | {_meaning(g.value.schema)} |" for g in groups]
@@ -92,7 +92,7 @@ def sources() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def undescribed(schema: dict[str, Any]) -> list[str]:
-    """Paths of our own keys that say nothing about themselves; upstream's keys have no schema, only a name."""
+    """Paths of our own keys without a description; upstream's keys have no schema, only a name."""
     upstream = tuple(part.name for part in parts.upstream())
     every = _below(Value("", schema, ABSENT, False))
     return [value.path for value in every if not _meaning(value.schema) and not _is_under_one(value.path, upstream)]
@@ -120,7 +120,7 @@ def _group(value: Value, without: tuple[str, ...] = ()) -> Group:
 
 
 def _outermost(paths: list[str]) -> list[str]:
-    """Paths without those that lie below another of them, and without `global`, which is the umbrella's."""
+    """Paths without those below another of them, and without `global`, which is the umbrella's."""
     return [p for p in paths if not p.endswith(".global") and not _is_under_one(p, [q for q in paths if q != p])]
 
 
@@ -142,7 +142,7 @@ def _children(value: Value) -> Iterator[Value]:
     elif isinstance(schema.get("additionalProperties"), dict) and not schema.get("properties"):
         schema, path, default = schema["additionalProperties"], f"{path}.<name>", ABSENT
         if not any(word in schema for word in ("properties", "items", "additionalProperties")):
-            return  # a map to plain values says it all in its type
+            return  # the type of a map to plain values is description enough
     required = schema.get("required", [])
     for key, below in schema.get("properties", {}).items():
         inner = default.get(key, ABSENT) if isinstance(default, dict) else ABSENT
@@ -150,7 +150,7 @@ def _children(value: Value) -> Iterator[Value]:
 
 
 def _resolved(node: Any, definitions: dict[str, Any]) -> Any:
-    """A copy in which every reference to a definition is replaced by it; what stands beside the reference wins."""
+    """A copy with every reference replaced by its definition; keys next to the reference take precedence."""
     if isinstance(node, list):
         return [_resolved(item, definitions) for item in node]
     if not isinstance(node, dict):
@@ -215,7 +215,7 @@ def kind(schema: dict[str, Any]) -> str:
 
 
 def _limits(schema: dict[str, Any]) -> str:
-    """What the type leaves open and the schema doesn't, in one sentence."""
+    """The limits in the schema that the type doesn't show, in one sentence."""
     words = []
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
@@ -246,7 +246,7 @@ def _default(value: Value) -> str:
 
 
 def _is_shown(value: Value) -> bool:
-    """Is the default of this key shown with it? A map's is, unless its keys stand on the page with their own."""
+    """Whether the default of this key is shown. A map's is, unless the page lists its keys with their own."""
     if value.default is ABSENT:
         return False
     return not (isinstance(value.default, dict) and list(_children(value)))
@@ -257,7 +257,7 @@ def _inline(default: Any) -> str:
 
 
 def _meaning(schema: dict[str, Any], *, cell: bool = True) -> str:
-    """What a key says about itself, in one line; a bar would end a table's cell, an angle bracket begin a tag."""
+    """A key's description in one line; a bar would end a table's cell, an angle bracket begin a tag."""
     text = " ".join(str(schema.get("description", "")).split()).replace("<", "&lt;")
     return _cell(text) if cell else text
 

@@ -1,4 +1,4 @@
-"""Lets renamed values pass the schema, so that the chart refuses them by a sentence with the present name."""
+"""Makes the schema accept renamed values, so that the chart refuses them with a sentence that has the current name."""
 
 import copy
 from typing import Any
@@ -7,7 +7,7 @@ from trainyard.contract import renamed
 
 
 def allow(schema: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the umbrella's schema that takes anything for each old name; see `_validate-renamed.tpl`."""
+    """A copy of the umbrella's schema that accepts anything for each old name; see `_validate-renamed.tpl`."""
     done = copy.deepcopy(schema)
     for rename in renamed.table():
         parent = done

@@ -1,6 +1,6 @@
-"""Completes the values schema: a block for each component, and the keys that upstream charts know.
+"""Completes the values schema: a block for each component, and the keys that upstream charts support.
 
-So that a misspelt one is refused by name.
+So a misspelt key is refused by name.
 """
 
 import copy
@@ -14,15 +14,15 @@ from trainyard.policy.rules import rules
 from trainyard_dev.chart import parts
 from trainyard_dev.images import packages
 
-# Keys whose content is the user's: maps from name to anything.
+# Keys whose content users define: maps from name to anything.
 FREE = {"config", "labels", "annotations"}
 MODES = ["enforce", "warn", "audit", "off"]
 
 
 def source(option: str = "") -> Schema:
-    """The schema of the umbrella, or of an option's chart, with a mode for each rule that comes with it.
+    """The schema of the umbrella, or of an option's chart, with a mode for each of its policy rules.
 
-    The umbrella's has a key for the image of each trainer, too.
+    The umbrella's also has a key for the image of each trainer.
     """
     written = values_schema.read(parts.chart_folder(option) if option else parts.UMBRELLA)
     above = written if option else written["properties"]["policies"]
@@ -43,7 +43,7 @@ def source(option: str = "") -> Schema:
 
 
 def complete(schema: dict[str, Any], dependencies: list[dict[str, str]]) -> dict[str, Any]:
-    """A copy of the umbrella's schema that describes each part; an upstream one allows its own keys and no others."""
+    """A copy of the umbrella's schema that describes each part; upstream parts allow only their own keys."""
     done = copy.deepcopy(schema)
     for one in components.dependencies():
         block = {"description": one.about, "type": "object", **done["properties"].get(one.name, {})}
@@ -75,7 +75,7 @@ def _keys(values: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _is_kubernetes(value: dict[str, Any]) -> bool:
-    """Is this a Kubernetes type, such as an affinity or a security context, whose keys are not the chart's own?"""
+    """Whether this is a Kubernetes type, such as an affinity or a security context: its keys aren't the chart's own."""
     return bool(
         {"nodeAffinity", "podAffinity", "privileged", "capabilities", "requests", "limits", "type"} & set(value)
     )

@@ -13,7 +13,7 @@ from trainyard_dev import tools
 
 INT_OR_STRING = {"oneOf": [{"type": "string"}, {"type": "integer"}]}
 QUANTITY = {"oneOf": [{"type": "string"}, {"type": "number"}]}
-# Definitions that the OpenAPI file calls strings though numbers are taken as well.
+# Definitions that are strings in the OpenAPI file although numbers are accepted as well.
 LOOSE = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": INT_OR_STRING,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": QUANTITY,
@@ -21,7 +21,7 @@ LOOSE = {
 
 
 def kubernetes() -> Path:
-    """A folder with a strict schema for each kind of the Kubernetes that is tested on; made once per version."""
+    """A folder with a strict schema for each kind of the tested Kubernetes; made once per version."""
     tested = tools.tested_kubernetes()
     folder = cache_dir() / "schemas" / f"{tested.number}-4"
     if folder.exists():
@@ -46,7 +46,7 @@ def kubernetes() -> Path:
 
 
 def custom(crds: Iterable[dict[str, Any]], folder: Path) -> Path:
-    """Write a strict schema for each served version of the CRDs into `folder`; returns it."""
+    """Write a strict schema for each served version of the CRDs to `folder`; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     for crd in crds:
         spec = crd["spec"]
@@ -61,7 +61,7 @@ def check(manifests: Path, *folders: Path) -> tuple[int, list[str]]:
     """Run kubeconform strictly over a file of manifests.
 
     Returns:
-        how many objects were valid, and one line for each that was not (a kind without a schema counts as invalid).
+        how many objects were valid, and one line for each invalid one (including kinds without a schema).
     """
     where = [word for folder in folders for word in ("-schema-location", f"{folder}/{{{{.ResourceKind}}}}-"
              "{{.Group}}-{{.ResourceAPIVersion}}.json")]  # fmt: skip
@@ -72,12 +72,12 @@ def check(manifests: Path, *folders: Path) -> tuple[int, list[str]]:
 
 
 def _file(kind: str, group: str, version: str) -> str:
-    """As kubeconform asks for it; to it, the group of a core kind is the version."""
+    """The file name that kubeconform expects; for it, the group of a core kind is the version."""
     return f"{kind}-{group or version}-{version}.json".lower()
 
 
 def _strict(body: dict[str, Any], replacement: dict[str, Any] | None) -> dict[str, Any]:
-    """One definition with unknown fields refused."""
+    """One definition that refuses unknown fields."""
     if replacement:
         return replacement
     done = dict(body)
@@ -96,7 +96,7 @@ def _nullable(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(schema: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
-    """The definitions that a schema refers to, and those that they do: with all of them kubeconform takes seconds."""
+    """The definitions that a schema uses, directly or not: with all of them kubeconform takes seconds."""
     found: dict[str, Any] = {}
     left = [schema]
     while left:
@@ -108,7 +108,7 @@ def _named(schema: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
 
 
 def _closed(node: Any) -> Any:
-    """A CRD's schema with unknown fields refused, except where the CRD itself keeps them."""
+    """A CRD's schema that refuses unknown fields, except where the CRD itself preserves them."""
     if isinstance(node, list):
         return [_closed(item) for item in node]
     if not isinstance(node, dict):

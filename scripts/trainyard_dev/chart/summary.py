@@ -1,4 +1,4 @@
-"""The summary before an upgrade: what this package would do to an installed release, and the verdicts on it."""
+"""The summary before an upgrade: this package's effect on an installed release, and the components' verdicts."""
 
 import json
 import tempfile
@@ -21,7 +21,7 @@ MOST_FIELDS = 4
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything that should be known before `helm upgrade`."""
+    """The facts to know before `helm upgrade`."""
 
     release: str
     namespace: str
@@ -35,16 +35,16 @@ class Summary:
 
     @property
     def blocked(self) -> list[Judgement]:
-        """Components whose move is blocked."""
+        """Components with a blocked move."""
         return [one for one in self.components if one.verdict == "blocked"]
 
     @property
     def refused(self) -> list[Change]:
-        """Changes that the API server will not take."""
+        """Changes that the API server will refuse."""
         return [change for change in self.changes if change.refused]
 
     def data(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The summary as plain data."""
         found = asdict(self)
         found["images"] = [dict(zip(("image", "before", "after"), row, strict=True)) for row in self.images]
         refused = {change.object: change.refused for change in self.refused}
@@ -52,7 +52,7 @@ class Summary:
 
 
 def summarize(installed: Installed, chart: Path, values: Sequence[Path] = ()) -> Summary:
-    """Compare a release with a package. Changes nothing. Raises TrainyardError when there is no release."""
+    """Compare a release with a package. Changes nothing. Raises TrainyardError if there is no release."""
     meta = installed.metadata()
     old, new = installed.objects(), installed.planned(chart, values)
     fresh = [obj for obj in new if compare.is_crd(obj)] + moved_by_hook(new, f"{installed.name}-crds")
@@ -72,13 +72,13 @@ def summarize(installed: Installed, chart: Path, values: Sequence[Path] = ()) ->
 
 
 def moved_by_hook(objects: Objects, name: str) -> Objects:
-    """The CRDs in the bundle of the hook that moves them: the ConfigMap `name`. [] where there is no hook."""
+    """The CRDs in the bundle of the hook that moves them: the ConfigMap `name`. [] without a hook."""
     held = [obj for obj in objects if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == name]
     return [json.loads(text) for obj in held for text in obj["data"].values()]
 
 
 def of_tree(installed: Installed, values: Sequence[Path] = ()) -> Summary:
-    """As summarize, with the chart of this source tree."""
+    """Like summarize, with the chart of this source tree."""
     with tempfile.TemporaryDirectory(prefix="diff-", dir=cache_dir()) as folder:
         return summarize(installed, package(Path(folder)), values)
 
@@ -121,7 +121,7 @@ def _row(change: Change) -> str:
 
 
 def refuse_blocked(summary: Summary) -> None:
-    """Raises TrainyardError when a component's move is blocked, or a field is to change that nobody can change."""
+    """Raises TrainyardError if a component's move is blocked, or an immutable field would change."""
     if summary.blocked:
         names = ", ".join(one.component for one in summary.blocked)
         raise TrainyardError(

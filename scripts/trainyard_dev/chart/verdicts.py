@@ -1,4 +1,4 @@
-"""Verdicts on upgrades, from the entries of components: what nobody assessed is blocked."""
+"""Verdicts on upgrades, from the entries of components: an unassessed move is blocked."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ TERM = re.compile(r"(>=|<=|=|>|<)?([0-9][0-9A-Za-z.+-]*)")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of going from one range of a component's versions to another."""
+    """The verdict on moving from one range of a component's versions to another."""
 
     component: str
     before: str
@@ -53,10 +53,10 @@ def key(version: str) -> tuple[int, ...]:
 
 
 def within(version: str, wanted: str) -> bool:
-    """Is the version in the range: terms such as `>=1.14.1 <1.15.0`, all of which must hold, or one bare version?
+    """Whether the version is in the range: terms such as `>=1.14.1 <1.15.0`, all of which must hold, or a bare version.
 
     Raises:
-        TrainyardError: the range can't be read.
+        TrainyardError: the range is invalid.
     """
     for term in wanted.split():
         found = TERM.fullmatch(term)
@@ -72,7 +72,7 @@ def within(version: str, wanted: str) -> bool:
 
 
 def load(folder: Path = FOLDER) -> dict[str, list[Verdict]]:
-    """Verdicts by component. Raises TrainyardError for an entry that says too little or contradicts itself."""
+    """Verdicts by component. Raises TrainyardError for an incomplete or contradictory entry."""
     return {one.name: [_verdict(one.name, entry) for entry in one.upgrades] for one in registry.load(folder)}
 
 
@@ -97,7 +97,7 @@ def releases(folder: Path = FOLDER) -> dict[str, dict[str, str]]:
 
 
 def judge(component: str, before: str, after: str, known: dict[str, list[Verdict]]) -> Judgement:
-    """The first verdict that covers the move; without one it is blocked."""
+    """The first verdict that covers the move; without one the move is blocked."""
     for one in known.get(component, []):
         if within(before, one.before) and within(after, one.after):
             return Judgement(component, before, after, one.verdict, one.why, one.preconditions, one.steps)
@@ -105,7 +105,7 @@ def judge(component: str, before: str, after: str, known: dict[str, list[Verdict
 
 
 def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
-    """A judgement for each component of this tree, coming from an installed release of trainyard."""
+    """A judgement for each component of this tree, for an upgrade from an installed release of trainyard."""
     known, before, after = load(folder), releases(folder).get(release), installs(ROOT, versions().raw)
     if before is None:
         why = f"release {release} has no verdict; see charts/{RELEASES}"

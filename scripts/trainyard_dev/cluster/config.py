@@ -19,7 +19,7 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 @dataclass(frozen=True)
 class Node:
-    """One node as kind will name it."""
+    """One node, with the name that kind will give it."""
 
     name: str
     role: str
@@ -32,7 +32,7 @@ class Node:
 
 
 def check_name(name: str) -> str:
-    """Refuses a cluster name that host names can't carry."""
+    """Refuses a cluster name that is invalid in host names."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"invalid cluster name: `{name}`", hint="use 1 to 40 lower-case letters, digits, inner hyphens"
@@ -41,12 +41,12 @@ def check_name(name: str) -> str:
 
 
 def template() -> dict[str, Any]:
-    """The kind configuration, as the repository has it."""
+    """The kind configuration in the repository."""
     return yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
 
 
 def nodes(cluster: str) -> list[Node]:
-    """The nodes in kind's order and under kind's names."""
+    """The nodes in kind's order, with kind's names."""
     made: list[Node] = []
     for spec in template()["nodes"]:
         same = sum(node.role == spec["role"] for node in made)
@@ -56,13 +56,13 @@ def nodes(cluster: str) -> list[Node]:
 
 
 def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = ()) -> str:
-    """The YAML for `kind create cluster --config`; `mounts` by node name, `patches` of what kubeadm is told."""
+    """The YAML for `kind create cluster --config`; `mounts` by node name, `patches` for kubeadm."""
     config = template()
     pins = load().tools
-    # kubeadm of another minor asks for others.
-    lazy = {"extraEnvs": [{"name": "GOGC", "value": "400"}]}  # as images/node has it for the other programs
+    # kubeadm of another minor version uses other arguments.
+    lazy = {"extraEnvs": [{"name": "GOGC", "value": "400"}]}  # the same as images/node sets for the other programs
     alone = lazy | {"extraArgs": {"leader-elect": "false"}}
-    beats = {"heartbeat-interval": "500", "election-timeout": "5000", "unsafe-no-fsync": "true"}  # dies with its node
+    beats = {"heartbeat-interval": "500", "election-timeout": "5000", "unsafe-no-fsync": "true"}  # lost with its node
     etcd = {"imageTag": f"{pins['etcd'].number}-0", "extraArgs": beats}
     held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd | lazy}, "apiServer": lazy, "scheduler": alone,
             "controllerManager": alone, "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
@@ -77,7 +77,7 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Se
 
 
 def write(path: Path, text: str) -> Path:
-    """Writes the configuration beside the cluster's other files in the cache."""
+    """Writes the configuration next to the cluster's other files in the cache."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path

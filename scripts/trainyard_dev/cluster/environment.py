@@ -1,4 +1,4 @@
-"""What a shell needs to use a cluster of this machine, as its administrator or as a member of a team."""
+"""Shell settings for a cluster of this machine, as its administrator or as a member of a team."""
 
 import os
 import shlex
@@ -16,10 +16,10 @@ PROGRAMS = ("kubectl", "helm")
 
 
 def lines(name: str, team: str = "") -> list[str]:
-    """Lines for `eval`. Raises TrainyardError when there is no such cluster.
+    """Lines for `eval`. Raises TrainyardError if there is no such cluster.
 
     Args:
-        team: whose member acts, by a kubeconfig beside the administrator's; "": the administrator.
+        team: act as a member of it, with a second kubeconfig; "": as the administrator.
     """
     own = lifecycle.kubeconfig(name)
     if not own.is_file():
@@ -30,7 +30,7 @@ def lines(name: str, team: str = "") -> list[str]:
 
 
 def member(own: Path, team: str) -> Path:
-    """The administrator's kubeconfig, acting as a member of a team in its namespace; returns its path."""
+    """The administrator's kubeconfig, impersonating a member of a team in its namespace; returns its path."""
     config: dict[str, Any] = yaml.safe_load(own.read_text())
     for user in config["users"]:
         user["user"] |= {"as": MEMBER, "as-groups": [f"{team}-members", "system:authenticated"]}

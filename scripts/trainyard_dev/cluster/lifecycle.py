@@ -1,4 +1,4 @@
-"""Makes, shows, feeds and removes a cluster. A cluster comes up whole or leaves nothing behind."""
+"""Makes, shows, loads images into and removes a cluster. A cluster is created completely or leaves nothing behind."""
 
 import os
 import shutil
@@ -29,10 +29,10 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Options:
-    """How a cluster is to be made.
+    """The options of a cluster.
 
-    `gpu` is mock or real, and `gpu_reason` says why; `spec` says what mock GPUs are, `uuids` which real ones. `login`:
-    the API server takes tokens of an issuer that it is told of later.
+    `gpu` is mock or real, and `gpu_reason` is the reason; `spec` describes mock GPUs, `uuids` lists real ones. `login`:
+    the API server accepts tokens of an issuer that is configured later.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Options:
 
 
 def kubeconfig(name: str) -> Path:
-    """The cluster's kubeconfig, in the cache; the user's own is left alone."""
+    """The path of the cluster's kubeconfig, in the cache; the user's own is left alone."""
     return cache_dir() / "clusters" / name / "kubeconfig"
 
 
 def exists(engine: Engine, name: str) -> bool:
-    """Whether any container of a cluster of that name is there."""
+    """Whether any container of a cluster of that name exists."""
     return bool(engine.containers(f"{CLUSTER_LABEL}={name}"))
 
 
@@ -58,12 +58,12 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
     """Creates the cluster with networking, registry and GPU devices; every node is Ready afterwards.
 
     Args:
-        supply: what makes the images; a caller that passes its own goes on while the later ones are made. Without,
+        supply: makes the images; with its own, a caller continues while later ones are made. Without it,
             all of them are in the registry afterwards.
-        progress: counts the steps; a caller that passes its own can read their times afterwards.
+        progress: counts the steps; with its own, a caller can read their times afterwards.
 
     Raises:
-        TrainyardError: the name is taken, or a step failed; a half-made cluster has been removed then.
+        TrainyardError: the name is taken, or a step failed; then the half-made cluster has been removed.
     """
     name = config.check_name(options.name)
     if exists(engine, name):
@@ -91,7 +91,7 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
 
 
 def again(engine: Engine, options: Options, supply: Supply) -> Kubectl:
-    """The way to a cluster that is there, with its registry running and `supply` at work for it."""
+    """A client for an existing cluster, with its registry running and `supply` working for it."""
     supply.start()
     supply.serve()
     return Kubectl(kubeconfig(options.name))
@@ -115,7 +115,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         words = ["create", "cluster", "--name", name, "--config", str(file), "--kubeconfig", str(kubeconfig(name))]
         run(
             [tools.binary("kind"), *words],
-            env={**engine.env, **proxies.around([registry.NAME])},  # kind hands them to the nodes
+            env={**engine.env, **proxies.around([registry.NAME])},  # kind passes them to the nodes
             timeout=600,
             hint="see `trainyard doctor`",
         )
@@ -134,7 +134,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
 
 
 def describe(options: Options) -> str:
-    """`NAME, images: build (asked for), GPUs: mock (no GPU here)`."""
+    """A line such as `NAME, images: build (asked for), GPUs: mock (no GPU here)`."""
     why = f" ({options.gpu_reason})" if options.gpu_reason else ""
     return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}{why}"
 
@@ -146,7 +146,7 @@ def down(engine: Engine, name: str) -> bool:
         whether there was anything to remove.
     """
     if found := engine.containers(f"{CLUSTER_LABEL}={name}"):
-        engine("kill", *found, check=False)  # none is waited for
+        engine("kill", *found, check=False)  # without waiting for each
         with ThreadPoolExecutor() as pool:  # `kind delete cluster` removes one after another
             list(pool.map(lambda node: _remove(engine, node), found))
     if not engine.containers(CLUSTER_LABEL):
@@ -156,7 +156,7 @@ def down(engine: Engine, name: str) -> bool:
 
 
 def _remove(engine: Engine, node: str) -> None:
-    """A node with its volumes: kind labels them with its name on podman; on Docker they have none and go with it."""
+    """Removes a node with its volumes: on podman kind labels them with its name; on Docker they are removed with it."""
     engine("rm", "-f", "-v", node, check=False)
     for volume in engine("volume", "ls", "-q", "--filter", f"label={node}", check=False).stdout.split():
         engine("volume", "rm", "-f", volume, check=False)
@@ -193,10 +193,10 @@ def status(engine: Engine, name: str) -> dict[str, object]:
 
 
 def load_image(engine: Engine, ref: str) -> str:
-    """Hands an image of the engine's own store to the cluster's registry, from where every node gets it.
+    """Pushes an image of the engine's own store to the cluster's registry, from where every node gets it.
 
     Returns:
-        the reference to write into a pod.
+        the reference for use in a pod.
     """
     if not engine.has_image(ref):
         raise TrainyardError(
@@ -245,9 +245,9 @@ def gpus_due(options: Options) -> dict[str, int]:
 
 
 def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
-    """Deals real GPUs out to nodes in turn, so that none is offered twice.
+    """Distributes real GPUs to nodes in turn, so that each is offered once.
 
-    The NVIDIA container runtime hands a GPU to a container that mounts the GPU's UUID as a path.
+    The NVIDIA container runtime gives a GPU to a container that mounts the GPU's UUID as a path.
     """
     return {name: list(uuids[index :: len(names)]) for index, name in enumerate(names)}
 
@@ -269,7 +269,7 @@ def _check_machine(engine: Engine) -> None:
 
 
 def _raise_inotify() -> None:
-    """Four nodes of kubelets and containerds watch more files than many kernels allow by default."""
+    """Raises inotify limits: four nodes' kubelets and containerds watch more files than many kernels allow."""
     for key, needed in INOTIFY.items():
         path = Path("/proc/sys/fs/inotify") / key
         try:

@@ -1,4 +1,4 @@
-"""What is done to kind's nodes beyond kind: GPU devices, and an NFS client where the kernel has none."""
+"""Changes to kind's nodes: GPU devices, and an NFS client if the kernel has none."""
 
 import shutil
 import tempfile
@@ -14,7 +14,7 @@ from trainyard_dev.versions import load
 
 MOCK_ROOT = "/opt/trainyard/mock-gpu"
 NFS_ROOT = "/opt/trainyard/mount-nfs"
-CTR = ("ctr", "-n", "k8s.io")  # containerd's images as the kubelet sees them
+CTR = ("ctr", "-n", "k8s.io")  # the kubelet's namespace of images in containerd
 
 _NFS_WRAPPER = f"""#!/bin/sh
 exec env LD_LIBRARY_PATH={NFS_ROOT}/lib {NFS_ROOT}/sbin/mount.nfs "$@"
@@ -23,7 +23,7 @@ exec env LD_LIBRARY_PATH={NFS_ROOT}/lib {NFS_ROOT}/sbin/mount.nfs "$@"
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder of this machine shown inside a node."""
+    """A folder of this machine mounted into a node."""
 
     host: Path
     node: str
@@ -40,7 +40,7 @@ def kernel_has_nfs(proc: Path = Path("/proc/filesystems")) -> bool:
 
 
 def mock_gpu_folder(cluster: str, node: str) -> Path:
-    """The driver root of one node's mock GPUs; its fault file is written from this machine."""
+    """The driver root of one node's mock GPUs; this machine writes its fault file."""
     return cache_dir() / "clusters" / cluster / "gpu" / node
 
 
@@ -83,13 +83,13 @@ def install_userspace_nfs(engine: Engine, node: str) -> None:
 
 
 def forget_stale(engine: Engine, node: str, served: Mapping[str, str]) -> list[str]:
-    """Removes images from a node of which the registry has another content under the same name, or will have.
+    """Removes images from a node if the registry has different content under the same name, or will have.
 
     Args:
         served: each reference and the digest that the registry serves for it, "" for one that is still being made.
 
     Returns:
-        the references that were removed: the next pod that names one pulls it.
+        the removed references: the next pod that uses one pulls it.
     """
     listed = engine.exec(node, [*CTR, "images", "ls"]).stdout.splitlines()[1:]
     stale = [ref for ref, _, digest, *_ in map(str.split, listed) if ref in served and served[ref] != digest]

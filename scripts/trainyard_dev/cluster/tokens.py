@@ -1,4 +1,4 @@
-"""Tokens that an issuer never gave: signed with its own key, which no attacker has, or with another."""
+"""Tokens that an issuer never issued: signed with its own key, which no attacker has, or with another."""
 
 import base64
 import json
@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 
 class Forger:
-    """Signs whatever it is told, by default as Dex would have signed it for ada.
+    """Signs any claims, by default those that Dex would sign for ada.
 
     Args:
-        issuer: what its tokens say of their issuer.
-        keys: Dex's signing keys as they lie in the API server, a list of `signingkeies.dex.coreos.com`.
-        own: sign with a new key instead, under the name of Dex's.
+        issuer: the issuer's name in the tokens.
+        keys: Dex's signing keys from the API server, a list of `signingkeies.dex.coreos.com`.
+        own: sign with a new key instead, under the name of Dex's key.
     """
 
     def __init__(self, issuer: str, keys: dict[str, Any], *, own: bool = False) -> None:
@@ -29,12 +29,12 @@ class Forger:
         self._id = held["kid"]
 
     def token(self, **changed: Any) -> str:
-        """Ada's token as Dex would sign it now, with these claims changed; None leaves one out."""
+        """Ada's token as Dex would sign it now, with these claims changed; None omits a claim."""
         signed = self._unsigned({"alg": "RS256", "kid": self._id}, changed)
         return f"{signed}.{_text(self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
     def unsigned(self, **changed: Any) -> str:
-        """The same without a signature, which says that it needs none."""
+        """Ada's token without a signature, and a header that claims it needs none."""
         return f"{self._unsigned({'alg': 'none', 'kid': self._id}, changed)}."
 
     def _unsigned(self, head: dict[str, str], changed: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Requests to a model in service: from a pod of the team at a stated rate, and from outside the cluster's nodes."""
+"""Requests to a model in service: from a pod of the team at a given rate, and from outside the cluster's nodes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, Context
 
 PREDICT = {"instances": [[0.0] * 784]}
-MARGIN_S = 300.0  # more than the rate asks for, on a machine that is busy
-# Sends requests at a rate from some connections, and prints what came back as one object.
+MARGIN_S = 300.0  # more than the rate requires, for a busy machine
+# Sends requests at a rate over some connections, and prints the results as one object.
 LOAD = r"""
 import http.client, json, sys, threading, time
 host, count, rate, body, how = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
@@ -62,7 +62,7 @@ THREADS = 32
 
 
 class LoadPod:
-    """A pod that sends requests to a model while the check does something else."""
+    """A pod that sends requests to a model while the check does other work."""
 
     def __init__(self, context: Context, model: str, count: int, rate: float) -> None:
         self.context, self.name, self.seconds = context, "serving-load", count / rate
@@ -77,17 +77,17 @@ class LoadPod:
         self.context.kubectl("delete", "pod", self.name, "-n", NAMESPACE, "--now", "--wait=true", check=False)
 
     def ended(self) -> dict[str, Any]:
-        """What came back, once the last request has its answer."""
+        """The results, once the last request has its answer."""
         self.context.wait(f"pod/{self.name}", "jsonpath={.status.phase}=Succeeded", self.seconds + MARGIN_S)
         found: dict[str, Any] = json.loads(self.context.kubectl("logs", self.name, "-n", NAMESPACE).stdout)
         return found
 
 
 def load(context: Context, model: str, count: int, rate: float, *, fresh: bool = False) -> dict[str, Any]:
-    """What a pod of the team was answered; `fresh`: each request has a connection of its own.
+    """The answers to requests from a pod of the team; `fresh`: each request uses a new connection.
 
     Raises:
-        TrainyardError: the pod ends otherwise.
+        TrainyardError: the pod fails.
     """
     pod = _pod(context, "serving-ask", model, count, rate, "fresh" if fresh else "")
     phase, log = context.run_pod(pod, timeout=int(count / rate + MARGIN_S))
@@ -98,7 +98,7 @@ def load(context: Context, model: str, count: int, rate: float, *, fresh: bool =
 
 
 def once(context: Context, model: str, body: Any) -> Any:
-    """The first prediction that a pod of the team is answered. Raises TrainyardError."""
+    """The first prediction that a pod of the team receives. Raises TrainyardError."""
     pod = _pod(context, "serving-ask", model, 1, 1, "print", body)
     phase, log = context.run_pod(pod, timeout=int(MARGIN_S))
     if phase != "Succeeded":
@@ -107,7 +107,7 @@ def once(context: Context, model: str, body: Any) -> Any:
 
 
 def failed(seen: dict[str, Any]) -> int:
-    """How many requests were answered otherwise than by 200, or not at all."""
+    """How many requests got an answer other than 200, or none."""
     return sum(number for status, _, number in seen["seen"] if status != "200")
 
 
@@ -121,7 +121,7 @@ def versions(seen: dict[str, Any]) -> dict[str, int]:
 
 
 def node(context: Context) -> str:
-    """The address of a node, as this machine reaches it, which is none of them."""
+    """The address of a node, as reached from this machine, which is no node."""
     told = context.engine(
         "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", context.cpu_node
     )
@@ -129,7 +129,7 @@ def node(context: Context) -> str:
 
 
 def post(url: str, body: Any = PREDICT, key: str = "") -> tuple[int, Any]:
-    """Status and answer of a request from this machine; 0 and why where nobody answers."""
+    """Status and answer of a request from this machine; 0 and the reason without an answer."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -137,7 +137,7 @@ def post(url: str, body: Any = PREDICT, key: str = "") -> tuple[int, Any]:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read() or b"{}")
-    except urllib.error.URLError as error:  # a node may hear of a new port a moment later
+    except urllib.error.URLError as error:  # a node may learn of a new port a moment later
         return 0, str(error.reason)
 
 

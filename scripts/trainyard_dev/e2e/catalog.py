@@ -1,6 +1,6 @@
-"""Every check of an end-to-end run, as `@check` declares it in a module of `checks/`, in the order of a run.
+"""Every check of an end-to-end run, as `@check` declares it in a module of `checks/`, in the order of the run.
 
-Checks run side by side as far as their locks and needs let them, in this order where they conflict. How to add one:
+Checks run in parallel as far as their locks and needs allow, in this order if they conflict. How to add one:
 docs/contributing/add-a-check.md.
 """
 
@@ -13,7 +13,7 @@ from trainyard_dev.e2e.entry import REGISTERED, Entry
 
 
 def found() -> tuple[Entry, ...]:
-    """The checks of every module: by rank, then by module, then as they stand there."""
+    """The checks of every module, sorted by rank, then by module, then by position."""
     for module in pkgutil.iter_modules(checks.__path__, f"{checks.__name__}."):
         import_module(module.name)
     entries = [entry for entry in REGISTERED if not entry.asked or os.environ.get(entry.asked)]
@@ -28,7 +28,7 @@ def found() -> tuple[Entry, ...]:
 
 _ALL = found()
 FIRST, ENTRIES = (tuple(entry for entry in _ALL if entry.start is start) for start in (True, False))
-# Reported before the entries: the cluster and the installation on it.
+# Reported before the entries: the cluster and the installation.
 START = ("cluster.up", "install.helm", *(check_id for entry in FIRST for check_id in entry.ids))
 
 

@@ -1,4 +1,4 @@
-"""What every check of a run needs at hand."""
+"""The state that every check of a run needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYSTEM = "trainyard-system"
 NAMESPACE = "vision"
 OTHER = "speech"
 
-# What Pod Security "restricted" asks of a pod and of each container.
+# Requirements of Pod Security "restricted" for a pod and for each container.
 POD_SECURITY = {
     "runAsNonRoot": True,
     "runAsUser": 1000,
@@ -37,17 +37,17 @@ POD_SECURITY = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-LOG_S = 3  # how long the last words of a pod that has ended may take
+LOG_S = 3  # how long the last lines of an ended pod may take
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def way(host: str, port: int, seconds: int = 4) -> str:
-    """A shell's line that prints whether one can connect there: open or closed."""
+    """A shell's line that prints whether a connection there is possible: open or closed."""
     return f"timeout {seconds} bash -c '</dev/tcp/{host}/{port}' 2>/dev/null && echo open || echo closed"
 
 
 def member(team: str, name: str = "ada") -> list[str]:
-    """Arguments that make kubectl speak as a member of a team."""
+    """Arguments that make kubectl act as a member of a team."""
     return [f"--as={name}", f"--as-group={team}-members", "--as-group=system:authenticated"]
 
 
@@ -63,24 +63,24 @@ class Context:
     gpu: str
     spec: MockGpuSpec
     userspace_nfs: bool
-    gpus: dict[str, int]  # GPUs due on each node of the GPU pool
+    gpus: dict[str, int]  # expected GPUs on each node of the GPU pool
     dataset: Dataset
     chosen: frozenset[str] = frozenset()  # ids of the checks of this run
-    reused: bool = False  # the cluster was there before the run
-    supply: Supply | None = None  # what makes images while checks run; None: all are there
+    reused: bool = False  # the cluster existed before the run
+    supply: Supply | None = None  # makes images while checks run; None: all exist
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
-    layers: list[Any] = field(default_factory=list)  # values that running entries have put on top: `releases.Layer`
+    layers: list[Any] = field(default_factory=list)  # values that running entries have added: `releases.Layer`
     claims: set[str] = field(default_factory=set)  # names of locks that running entries hold for a while
     in_use: Callable[[str], bool] = lambda name: False  # whether a running entry holds or shares a lock
     helm: Any = field(default_factory=threading.RLock)  # Helm refuses a second operation on a release
-    second: Callable[[], Context] | None = None  # the run on a second cluster, made when first asked for
+    second: Callable[[], Context] | None = None  # the run on a second cluster, made on the first call
 
     @contextmanager
     def claim(self, lock: str) -> Iterator[None]:
-        """Holds a lock alone as long as the block runs, once what runs now has given it back.
+        """Holds a lock exclusively while the block runs, once running entries have released it.
 
-        Only for an entry that neither holds nor shares it, and that needs it for a small part of its time.
+        Only for an entry that neither holds nor shares it, and needs it for a small part of its time.
         """
         self.claims.add(lock)
         try:
@@ -95,22 +95,22 @@ class Context:
         return check_id in self.chosen
 
     def await_images(self, names: Iterable[str]) -> None:
-        """Returns when the cluster's registry has these images of ours. Raises what kept one from being made."""
+        """Returns when the cluster's registry has these images of ours. Raises the error that prevented one."""
         if self.supply:
             self.supply.wait(names)
 
     @cached_property
     def kube(self) -> Kube:
-        """A kept connection, for what asks again and again: a process of kubectl costs a sixth of a second of CPU."""
+        """A persistent connection, for repeated requests: a kubectl process costs a sixth of a second of CPU."""
         return Access(kubeconfig=str(self.kubectl.kubeconfig or "")).connect()
 
     @property
     def shared_class(self) -> str:
-        """The storage class of shared volumes, as the contract names it."""
+        """The storage class of shared volumes, by the contract."""
         return self.contract["storage"]["sharedClass"]
 
     def image(self, name: str) -> str:
-        """Our image of that name as teams may write it: below the mirror where the release has one."""
+        """The reference of our image for use by teams: below the mirror if the release has one."""
         return under(self.contract.get("imageRegistry", "docker.io"), load().image(name))
 
     @property
@@ -139,7 +139,7 @@ class Context:
 
         Args:
             image: with its registry; "": the base image.
-            queue: makes it a pod with one GPU in that queue, which GPU nodes take; without, it runs on CPU nodes.
+            queue: makes it a pod with one GPU in that queue, for GPU nodes; without, it runs on CPU nodes.
         """
         volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
         mounts = [{"name": claim, "mountPath": path} for claim, path in (claims or {}).items()]
@@ -171,18 +171,18 @@ class Context:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
     def wait(self, what: str, due: str, seconds: float, namespace: str = NAMESPACE, *, check: bool = True) -> None:
-        """Until it is so (`condition=Ready`, `delete`), by `kubectl wait`."""
+        """Waits for a condition (`condition=Ready`, `delete`), with `kubectl wait`."""
         words = ("wait", what, "-n", namespace, f"--for={due}", f"--timeout={seconds:.0f}s")
         self.kubectl(*words, check=check, timeout=seconds + 10)
 
     def rolled_out(self, what: str, seconds: float, namespace: str = SYSTEM) -> None:
-        """Until all pods of a workload are those of its last change."""
+        """Waits until all pods of a workload are up to date."""
         words = ("rollout", "status", what, "-n", namespace, f"--timeout={seconds:.0f}s")
         self.kubectl(*words, timeout=seconds + 10)
 
     @contextmanager
     def namespace(self, name: str, *, wait: bool = True) -> Iterator[str]:
-        """A namespace that is no team's, as long as the block runs. `wait`: it is gone afterwards, else it goes."""
+        """A namespace of no team, while the block runs. `wait`: return only when it is deleted."""
         self.kubectl("create", "namespace", name)
         try:
             yield name
@@ -192,7 +192,7 @@ class Context:
 
     @contextmanager
     def without(self, workload: str) -> Iterator[None]:
-        """A workload of the platform (`deployment/x`) has no pod as long as the block runs."""
+        """A workload of the platform (`deployment/x`) has no pod while the block runs."""
         self.kubectl("scale", workload, "-n", SYSTEM, "--replicas=0")
         try:
             yield
@@ -201,7 +201,7 @@ class Context:
 
     @contextmanager
     def holding(self, pod: dict[str, Any], namespace: str = NAMESPACE) -> Iterator[None]:
-        """The pod is there as long as the block runs."""
+        """The pod exists while the block runs."""
         name = pod["metadata"]["name"]
         self.kubectl.apply([pod], namespace)
         try:
@@ -210,21 +210,21 @@ class Context:
             self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--ignore-not-found", check=False)
 
     def create(self, obj: dict[str, Any], team: str = NAMESPACE) -> None:
-        """Makes an object as a member of a team."""
+        """Creates an object as a member of a team."""
         self.kubectl(*member(team), "create", "-n", team, "-f", "-", input=json.dumps(obj))
 
     def placed(self, pod: str, namespace: str = NAMESPACE) -> bool:
-        """Whether the pod is there and has a node."""
+        """Whether the pod exists and has a node."""
         found = self.kubectl.find("pod", pod, "-n", namespace)
         return bool(found and found["spec"].get("nodeName"))
 
     def end_pods(self, *names: str, check: bool = False) -> None:
-        """Ends pods of the first team, and returns when they are gone."""
+        """Deletes pods of the first team, and returns when they are gone."""
         flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
         self.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, check=check, timeout=90)
 
     def _log(self, pod: str, namespace: str) -> str:
-        """The log of a pod that has ended: the runtime may say so before it has written what came last."""
+        """The log of an ended pod: the runtime may report the end before it has written the last lines."""
         end = time.monotonic() + LOG_S
         while not (log := self.kubectl("logs", "-n", namespace, pod).stdout.strip()) and time.monotonic() < end:
             time.sleep(0.3)

@@ -9,7 +9,7 @@ from trainyard_dev.e2e.recorder import CheckError, patience
 
 
 def run(context: Context, cronjob: str, env: dict[str, str] | None = None, timeout: float = 150) -> str:
-    """Runs it to its end with further variables in its environment; returns its log and removes the job.
+    """Runs the CronJob with additional environment variables; returns its log and removes the job.
 
     Raises:
         CheckError: it failed or did not end in `timeout` seconds; the sentence has the end of its log.

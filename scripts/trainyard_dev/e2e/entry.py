@@ -1,4 +1,4 @@
-"""One piece of an end-to-end run: `@check` beside the function that runs it, and the names that pieces share."""
+"""One entry of an end-to-end run: `@check` decorates the function that runs it; and the names that entries share."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from trainyard_dev.e2e.context import Context
 
 Run = TypeVar("Run", bound=Callable[..., object])
 
-# What checks hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
+# Locks that checks hold while they run. `locks` are held exclusively, `shares` together with others that share them.
 GPUS = "gpus"  # every GPU of the cluster
-# Shared by what upgrades the release by a layer of values: `releases.layer`. Held by what takes objects of the release
-# away for a while, or reads what an upgrade said.
+# Shared by entries that upgrade the release with a layer of values: `releases.layer`. Held by entries that remove its
+# objects for a while, or read an upgrade's output.
 UPGRADES = "upgrades"
 PEOPLE, SERVING, MONITORING = "people", "serving", "monitoring"  # values of a layer: teams and log-in, options
-VOLUMES = "volumes"  # the teams' claims and what lies in them
+VOLUMES = "volumes"  # the teams' claims and their contents
 ALONE = "*"  # nothing else may run
 APART = "a cluster of its own"  # in a full run: there, nothing else may run
 
-# The lowest rank starts first. Where none is given: what shares the GPUs, then what holds them all with the rest beside
-# it, then what keeps more of the others waiting.
+# The lowest rank starts first. By default: entries that share the GPUs, then those that hold them all while the rest
+# runs, then those that keep more of the others waiting.
 FIRST, WAITS, TRAINS, ON_GPUS, ANY, LATE = 0, 10, 20, 30, 50, 70
 BY_LOCK = {GPUS: 40, VOLUMES: 60, UPGRADES: 60, ALONE: 80}
 
 TORCH, TENSORFLOW = "trainer-torch", "trainer-tensorflow"
 PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
-KFP_IMAGES = ("argoexec", "pipeline", "python-311")  # of components as kfp writes them
+KFP_IMAGES = ("argoexec", "pipeline", "python-311")  # for components as kfp writes them
 DATA = "storage.bucket"
 KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
 STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent")
@@ -52,22 +52,22 @@ RELEASE_CODE = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One piece of a run.
+    """One entry of a run.
 
     Args:
-        ids: what it reports; what only tidies up reports nothing.
-        parts: groups of its ids that can be chosen apart; empty: all come together.
-        main: those of its ids that belong to the main job (`make e2e` without FULL=1).
+        ids: the checks that it reports; an entry that only cleans up reports none.
+        parts: groups of its ids that can be chosen separately; empty: all come together.
+        main: its ids that belong to the main job (`make e2e` without FULL=1).
         needs: ids that must have passed before; they are chosen with it.
-        after: ids that come before where they are chosen too, whether they pass or not.
-        rank: who starts first where several could; what it needs or comes after has a lower one.
-        images: of versions.yaml, by name; the entry waits for them.
-        inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
+        after: ids that run before it if they are chosen too, whether they pass or not.
+        rank: which entry starts first if several could; its needs and predecessors have a lower one.
+        images: names in versions.yaml; the entry waits for them.
+        inputs: what it checks in addition to the chart, as paths from the repository's root; `.ci/run` runs it when one
             of them changed.
-        long: it takes minutes with nothing beside it; CHANGED=1 leaves it to FULL=1 and says so.
-        login: its cluster's API server takes tokens of an issuer; chosen with it, a new cluster is made so.
-        start: of every new cluster, beside the first of the chosen checks.
-        asked: a variable of the environment without which it isn't there: a campaign of its own.
+        long: it takes minutes while nothing else runs; CHANGED=1 leaves it to FULL=1 and reports that.
+        login: its cluster's API server accepts tokens of an issuer; if chosen, a new cluster is made so.
+        start: runs on every new cluster, in addition to the first of the chosen checks.
+        asked: an environment variable without which it doesn't exist: a campaign.
     """
 
     ids: tuple[str, ...]
@@ -87,7 +87,7 @@ class Entry:
     asked: str = ""
 
     def conflicts(self, other: Entry) -> bool:
-        """Whether the two may not run at the same time."""
+        """Whether the two must not run at the same time."""
         if (APART in self.locks) != (APART in other.locks):
             return False
         if ALONE in self.locks | other.locks:
@@ -95,7 +95,7 @@ class Entry:
         return bool(self.locks & (other.locks | other.shares) or other.locks & self.shares)
 
 
-REGISTERED: list[Entry] = []  # what `check` has decorated so far; `catalog.ENTRIES` has them all, in their order
+REGISTERED: list[Entry] = []  # entries registered by `check` so far; `catalog.ENTRIES` has them all, in their order
 
 
 def check(
@@ -110,9 +110,9 @@ def check(
     """Makes a function of a module in `checks/` a check that reports these ids; `more` are fields of Entry.
 
     Args:
-        title: of its one id; the function then gets the context and the figures, and is the body of that check.
+        title: of its only id; the function then gets the context and the figures, and is the body of that check.
         main: the ids of the main job; True: all.
-        each: every id can be chosen alone.
+        each: every id can be chosen separately.
     """
     if each:
         more["parts"] = tuple((check_id,) for check_id in ids)

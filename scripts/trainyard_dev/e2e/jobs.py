@@ -17,7 +17,7 @@ GROUP_API = "scheduling.volcano.sh/v1beta1"
 
 @dataclass
 class Trace:
-    """What was seen of one job: the last state of each pod, its PodGroup while it lived, the events."""
+    """Observations of one job: the last state of each pod, its PodGroup while it existed, the events."""
 
     name: str
     job: dict[str, Any] = field(default_factory=dict)
@@ -28,17 +28,17 @@ class Trace:
 
     @property
     def group(self) -> dict[str, Any] | None:
-        """The PodGroup that the job's pods name."""
+        """The PodGroup of the job's pods."""
         names = {p["metadata"].get("annotations", {}).get(GANG) for p in self.pods.values()}
         return next((self.groups[name] for name in names if name in self.groups), None)
 
     def nodes(self) -> dict[str, str]:
-        """Node by pod name, placed pods only."""
+        """Node by pod name, scheduled pods only."""
         return {name: pod["spec"]["nodeName"] for name, pod in self.pods.items() if pod["spec"].get("nodeName")}
 
 
 def gpus(pod: dict[str, Any]) -> int:
-    """GPUs that a pod asks for."""
+    """GPUs that a pod requests."""
     return sum(int(c.get("resources", {}).get("requests", {}).get(GPU, 0)) for c in pod["spec"]["containers"])
 
 
@@ -62,7 +62,7 @@ def classes(context: Context) -> list[str]:
 
 
 def gang(name: str, pods: int, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:
-    """A Volcano Job of the first team that begins with all its pods; the class is that of their spec."""
+    """A Volcano Job of the first team that starts all its pods together; the class is that of their spec."""
     task = {"name": "main", "replicas": pods, "template": {"metadata": {"labels": labels or {}}, "spec": spec}}
     whole = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": pods, "ttlSecondsAfterFinished": 600,
              "priorityClassName": spec["priorityClassName"], "tasks": [task]}  # fmt: skip
@@ -70,7 +70,7 @@ def gang(name: str, pods: int, spec: dict[str, Any], labels: dict[str, str] | No
 
 
 def of_one_master(name: str, spec: dict[str, Any], queue: str, seconds: int) -> dict[str, Any]:
-    """A PyTorchJob of one pod, which has so many seconds."""
+    """A PyTorchJob of one pod with this deadline in seconds."""
     template = {"metadata": {"labels": {"app.kubernetes.io/name": name}}, "spec": spec}
     policy = {"activeDeadlineSeconds": seconds, "ttlSecondsAfterFinished": 60,
               "schedulingPolicy": {"queue": queue, "minAvailable": 1}}  # fmt: skip
@@ -114,7 +114,7 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
 
 
 def poll(context: Context, trace: Trace, manifest: dict[str, Any], namespace: str) -> None:
-    """One poll: updates the trace."""
+    """Poll once and update the trace."""
     kube, kind = context.kube, status.entry(manifest)
     pods = kube.path("v1", "pods", namespace=namespace)
     found = kube.list(pods, labelSelector=f"app.kubernetes.io/name={trace.name}")
@@ -138,7 +138,7 @@ def delete(context: Context, manifest: dict[str, Any], namespace: str) -> None:
 
 
 def last_words(context: Context, pods: Iterable[dict[str, Any]], namespace: str) -> str:
-    """What the first of these pods that failed said last."""
+    """The last lines of the first failed pod."""
     for pod in pods:
         if pod["status"].get("phase") == "Failed":
             name = pod["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""What a probe measured: seconds of requests by turns with and without something beside, as percentiles."""
+"""A probe's measurements: seconds of requests, alternately with and without other load, as percentiles."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PERCENTILES = (50, 95, 99)
 
 @dataclass
 class LatencySamples:
-    """Requests of one service in windows of one sort: seconds of those that were answered, and how many were lost."""
+    """Requests to one service in one sort of windows: seconds of the answered ones, and the number of lost ones."""
 
     seconds: list[float] = field(default_factory=list)
     lost: int = 0
@@ -22,29 +22,29 @@ class LatencySamples:
         return len(self.seconds) + self.lost
 
     def percentile(self, percent: float) -> float:
-        """The least of the measured seconds that so many percent don't exceed."""
+        """The lowest measured value in seconds that so many percent don't exceed."""
         return percentile(self.seconds, percent)
 
     def figures(self) -> dict[str, float]:
-        """Figures for people: milliseconds, requests, and those that were lost."""
+        """Figures for the report: milliseconds, requests, and lost requests."""
         told: dict[str, float] = {f"p{one}_ms": round(1000 * self.percentile(one), 1) for one in PERCENTILES}
         return told | {"requests": self.asked, "lost": self.lost}
 
 
 @dataclass
 class Pair:
-    """One service, in windows without and in windows with."""
+    """One service, in windows without and with the load."""
 
     without: LatencySamples = field(default_factory=LatencySamples)
     beside: LatencySamples = field(default_factory=LatencySamples)
 
     def times(self, percent: float = 50) -> float:
-        """How many times as long a request takes with it."""
+        """The factor by which a request takes longer with the load."""
         return self.beside.percentile(percent) / self.without.percentile(percent)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Nearest rank. Raises CheckError where nothing was measured."""
+    """The percentile by nearest rank. Raises CheckError without measurements."""
     if not values:
         raise CheckError("no request was answered")
     ranked = sorted(values)
@@ -52,11 +52,11 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def split(lines: Iterable[str], window: float, settling: float) -> dict[str, Pair]:
-    """Lines of a probe (name, Unix seconds, seconds or -1), by name.
+    """A probe's lines (name, Unix seconds, seconds or -1) as pairs by name.
 
     Args:
-        window: seconds of one; those with an odd number are the ones with something beside.
-        settling: seconds after the beginning of a window of which nothing is counted.
+        window: its length in seconds; windows with an odd number are those with the load.
+        settling: seconds at the beginning of a window that are ignored.
     """
     found: dict[str, Pair] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""The chart's options on the run's cluster: switched on, what they brought, what they leave, what they must keep."""
+"""The chart's options on the run's cluster: switching them, their objects, what they leave, and what they must keep."""
 
 import json
 import tempfile
@@ -18,12 +18,12 @@ from trainyard_dev.e2e.releases import RELEASE, installed
 
 LOGS, SERVING = "logs", "serving"
 ALL = (MONITORING, LOGS, SERVING)
-STILL = (SERVING,)  # these run nothing themselves: rights, bounds and ways for what teams run
+STILL = (SERVING,)  # these run nothing themselves: permissions, limits and routes for teams' workloads
 ON = ",".join(f"{option}.enabled=true" for option in ALL)
 SERVERS = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")  # images of monitoring
 IMAGES = (*SERVERS, "otel-collector")
-OFFERED = ("server-torch", "server-tensorflow", "server-sklearn")  # images that serving has for teams
-# What an option's templates don't name: what the umbrella and its own programs make for it.
+OFFERED = ("server-torch", "server-tensorflow", "server-sklearn")  # images that serving offers to teams
+# Objects that aren't in an option's templates: the umbrella chart and the option's own programs make them.
 BESIDE: dict[str, list[tuple[str, str, str]]] = {
     MONITORING: [
         ("Secret", SYSTEM, f"{RELEASE}-prometheus-store"),
@@ -32,22 +32,22 @@ BESIDE: dict[str, list[tuple[str, str, str]]] = {
     LOGS: [("Secret", SYSTEM, f"{RELEASE}-logs-s3")],
     SERVING: [],
 }
-# What stays when an option goes, as docs/upgrades.md says: series and silences.
+# Objects that stay when an option is switched off, see docs/upgrades.md: series and silences.
 CLAIMS = {MONITORING: [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")], LOGS: list[str](),
           SERVING: list[str]()}  # fmt: skip
-GONE_S = 60.0  # for pods and what Kubernetes removes with its owner
+GONE_S = 60.0  # for pods and for objects that Kubernetes removes with their owner
 Objects = list[dict[str, Any]]
 
 
 def sets(on: Iterable[str]) -> dict[str, Any]:
-    """Values that switch these on and the others off."""
+    """Values that enable these options and disable the others."""
     chosen = set(on)
     return {option: {"enabled": option in chosen} for option in ALL}
 
 
 @contextmanager
 def values(on: Iterable[str]) -> Iterator[Path]:
-    """A values file of these options for the time of the block."""
+    """A values file of these options, while the block runs."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(sets(on), file)
         file.flush()
@@ -55,12 +55,12 @@ def values(on: Iterable[str]) -> Iterator[Path]:
 
 
 def objects(context: Context, on: Sequence[str] = ALL) -> dict[str, Objects]:
-    """What each option's templates brought into the release as it is installed."""
+    """The objects in the installed release that come from each option's templates."""
     return of_text(installed(context).helm("get", "manifest", RELEASE), on)
 
 
 def of_text(rendered: str, on: Sequence[str]) -> dict[str, Objects]:
-    """Of a rendered text what came from the templates of each option."""
+    """The objects in rendered text that come from each option's templates."""
     found: dict[str, Objects] = {option: [] for option in on}
     for part in rendered.split("\n---\n"):
         for option in on:
@@ -70,7 +70,7 @@ def of_text(rendered: str, on: Sequence[str]) -> dict[str, Objects]:
 
 
 def left(context: Context, brought: dict[str, Objects]) -> list[str]:
-    """What is still there of what options brought, by names; pods that end have a minute for it."""
+    """The options' objects that still exist, by name; ending pods get a minute."""
     looked = [obj for listed in brought.values() for obj in listed]
     beside = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
               for option in brought for kind, namespace, name in BESIDE[option]]  # fmt: skip
@@ -96,7 +96,7 @@ def pods(context: Context, brought: Objects) -> Objects:
 
 
 def require_claims(context: Context, on: Iterable[str]) -> list[str]:
-    """The claims that stay when these go. Raises CheckError when one is gone."""
+    """The claims that stay when these are switched off. Raises CheckError if one is missing."""
     due = [name for option in on for name in CLAIMS[option]]
     there = {claim["metadata"]["name"] for claim in context.kubectl.get("pvc", "-n", SYSTEM)}
     require(set(due) <= there, f"claims are gone: {sorted(set(due) - there)}")
@@ -104,6 +104,6 @@ def require_claims(context: Context, on: Iterable[str]) -> list[str]:
 
 
 def drop_claims(context: Context) -> None:
-    """Removes what switched off options leave, so that the next check begins with nothing."""
+    """Removes the remains of disabled options, so that the next check begins with nothing."""
     claims = [name for option in ALL for name in CLAIMS[option]]
     context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)

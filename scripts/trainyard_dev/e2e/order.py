@@ -1,4 +1,4 @@
-"""The order of a run on a cluster: the installation, then every chosen check as the catalog says."""
+"""The order of a run on a cluster: the installation, then every chosen check in the catalog's order."""
 
 from dataclasses import replace
 
@@ -13,25 +13,25 @@ from trainyard_dev.images import registry
 
 
 def checks(context: Context) -> None:
-    """Everything that was chosen; what later checks stand on ends the run when it fails."""
+    """Runs all chosen checks; a failure of one that later checks depend on ends the run."""
     if _reinstalled(context) if context.reused else _installed(context):
         first = () if context.reused else FIRST
         here = frozenset() if context.second else {APART}
         entries = [replace(entry, locks=entry.locks - here) for entry in selection.entries(context.chosen)]
-        # One waits for another there: they begin with the run.
+        # Entries there wait for each other: they start with the run.
         entries.sort(key=lambda entry: APART not in entry.locks)
         last = [Entry((), _removed, locks=frozenset({APART}))] if context.second else []
         schedule.run([*first, *entries, *last], context)
 
 
 def _removed(context: Context) -> None:
-    """The second cluster goes once its checks have ended; where one failed it stays to be diagnosed."""
+    """Removes the second cluster once its checks have ended; after a failure it stays for diagnosis."""
     if not any(check.status == "failed" and selection.apart([check.id]) for check in context.recorder.checks):
         lifecycle.down(context.engine, second.name(context.cluster))
 
 
 def _installed(context: Context) -> bool:
-    """The installation, on a cluster that the last GPU node has left. Whether the rest can be checked."""
+    """Installs on a cluster without its last GPU node. Returns whether the rest can be checked."""
     last = context.gpu_nodes[-1]
     if context.gpus[last]:
         nodes.leave(context, last)
@@ -42,7 +42,7 @@ def _installed(context: Context) -> bool:
 
 
 def _reinstalled(context: Context) -> bool:
-    """A kept cluster with this tree's chart and images. Whether it can be checked."""
+    """Puts this tree's chart and images on a kept cluster. Returns whether it can be checked."""
     install.await_images(context)
     if supply := context.supply:
         making = supply.missing()

@@ -1,4 +1,4 @@
-"""What the dashboards would show now: every query over the last minutes, small enough for a report.
+"""The data that the dashboards show now: every query over the last minutes, reduced to fit a report.
 
 The report draws it (`trainyard_dev.report.dashboards`), and `summary.json` keeps it.
 """
@@ -13,7 +13,7 @@ from trainyard_dev.monitoring import dashboards, panels
 from trainyard_dev.report import panel_svg
 
 WINDOW_S, STEP_S = 600, 20
-MOST = 8  # series of a query that are kept; those with the largest last value
+MOST = 8  # series of a query that are kept: those with the largest last value
 DIGITS = 4
 NAME = 80  # letters of a series' name, at most
 AUTO = "__auto"
@@ -23,16 +23,16 @@ Boards = Mapping[str, dict[str, Any]]
 
 
 def shown(ask: Ask, *, now: float | None = None, boards: Boards | None = None) -> dict[str, Any]:
-    """All dashboards with their panels, and what each query gave.
+    """All dashboards with their panels, and the results of each query.
 
     Args:
-        ask: `data` of Prometheus' answer to a path and its parameters.
+        ask: returns `data` of Prometheus' answer to a path and its parameters.
         now: Unix seconds at which the window ends.
-        boards: by name; None: all that the chart brings.
+        boards: by name; None: all of the chart's.
 
     Returns:
         `{"from", "step", "count", "boards"}`: moments in Unix seconds and seconds, which all series share; a series has
-        `count` numbers, None where it has none. `more` of a query is how many series it has beside those.
+        `count` numbers, None for a missing one. `more` of a query is the number of its further series.
     """
     end = float(int(now or time.time()))
     asked = {"start": str(end - WINDOW_S), "end": str(end), "step": str(STEP_S)}
@@ -65,7 +65,7 @@ def _series(one: Mapping[str, Any], legend: str, start: float) -> dict[str, Any]
 
 
 def _named(labels: Mapping[str, str], legend: str) -> str:
-    """A series' name as Grafana makes it: by the panel's legend, or of its labels."""
+    """A series' name as Grafana makes it: from the panel's legend, or from its labels."""
     if legend and legend != AUTO:
         return _LABEL.sub(lambda match: labels.get(match[1], ""), legend).strip()
     told = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key != "__name__")

@@ -1,4 +1,4 @@
-"""A member's plain manifests: applied, waited for, and removed; what a rank says of itself."""
+"""A member's plain manifests: applied, awaited, and removed; and the report of a job's first rank."""
 
 import json
 import tempfile
@@ -15,7 +15,7 @@ from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 
 RUN_S, WAIT_S, POLL_S = 480, 60, 2.0  # a job may wait until others leave its GPUs
-RESULT = "result "  # begins the line in which a stand-in's first rank tells what it did
+RESULT = "result "  # begins the line in which a stand-in's first rank reports its results
 ENDS_WELL = ("Complete", "Completed", "Succeeded")
 ENDS = (*ENDS_WELL, "Failed", "Error", "Aborted", "Terminated")
 Object = dict[str, Any]
@@ -23,10 +23,10 @@ Objects = list[Object]
 
 
 def served(context: Context) -> bool:
-    """Whether the API server fills in; `trainyard adopt` does it elsewhere.
+    """Whether the API server fills in manifests; elsewhere, `trainyard adopt` does.
 
     Raises:
-        CheckError: it could, and the chart has made no policies for it.
+        CheckError: it could, but the chart has no policies for it.
     """
     kind = "mutatingadmissionpolicies.v1.admissionregistration.k8s.io"
     if context.kubectl("get", kind, check=False).returncode:
@@ -39,10 +39,10 @@ def served(context: Context) -> bool:
 def send(
     context: Context, objects: Objects, *, fills: bool, files: Iterable[Path] = (), verb: str = "apply"
 ) -> list[str]:
-    """`kubectl apply` as a member, of files as they are or of objects; the names of what was made, as kubectl has them.
+    """`kubectl apply` as a member, of unchanged files or of objects; returns the created objects' names from kubectl.
 
     Args:
-        fills: the API server fills in; else what `trainyard adopt` makes of the objects is sent.
+        fills: the API server fills in; else the output of `trainyard adopt` is sent.
     """
     flags = [word for file in files for word in ("-f", str(file))]
     text = ""
@@ -57,7 +57,7 @@ def send(
 
 
 def adopted(context: Context, text: str) -> str:
-    """What the command `trainyard adopt` makes of manifests, by the cluster's contract. CheckError: it ended badly."""
+    """The output of `trainyard adopt` for manifests, with the cluster's contract. CheckError: it failed."""
     with tempfile.TemporaryDirectory() as folder:
         site, file = Path(folder) / "contract.json", Path(folder) / "manifests.json"
         site.write_text(json.dumps(context.contract))
@@ -79,7 +79,7 @@ def adopted(context: Context, text: str) -> str:
 
 
 def apply(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
-    """Sends them, and notes what was filled in."""
+    """Sends the objects, and records what was filled in."""
     fills = served(context)
     figures["filled_in_by"] = filled_by(fills)
     send(context, objects, fills=fills)
@@ -90,12 +90,12 @@ def apply(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
 
 
 def filled_by(fills: bool) -> str:
-    """Who fills in, for the report."""
+    """The component that fills in, for the report."""
     return "API server" if fills else "trainyard adopt"
 
 
 def filled_in(context: Context, resource: str, name: str) -> str:
-    """What the API server says to have filled into an object. CheckError when it says nothing."""
+    """The API server's note on what it filled into an object. CheckError if there is none."""
     meta = context.kubectl.get(resource, name, "-n", NAMESPACE)[0]["metadata"]
     words: str = meta.get("annotations", {}).get(fill.TOLD, "")
     require(words, f"{resource} {name} does not say what was filled in")
@@ -107,7 +107,7 @@ def _resource(obj: dict[str, Any]) -> str:
 
 
 def remove(context: Context, objects: Objects) -> None:
-    """Takes them away, with what was made of them."""
+    """Removes the objects, with their children."""
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     flags = ("--ignore-not-found", "--timeout=60s", "--cascade=foreground")
     context.kubectl("delete", "-n", NAMESPACE, "-f", "-", *flags, check=False, input=listed)
@@ -119,7 +119,7 @@ def wait_for(
     state: Callable[[dict[str, Any]], str | None],
     seen: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
-    """The object once it has ended well; `seen` is called at each look. CheckError: it failed, or is late."""
+    """The object once it has succeeded; `seen` is called at each poll. CheckError: it failed, or is late."""
     end = time.monotonic() + RUN_S
     while True:
         found = context.kubectl.get(*name.split("/"), "-n", NAMESPACE)[0]
@@ -140,19 +140,19 @@ def wait_for(
 
 
 def complete(job: Object) -> str | None:
-    """How a job has ended, by its conditions."""
+    """The outcome of a job, by its conditions."""
     conditions = job.get("status", {}).get("conditions") or []
     held = {one.get("type") for one in conditions if one["status"] == "True"}
     return next((one for one in ("Failed", "Complete", "Succeeded") if one in held), None)
 
 
 def pods(context: Context, selector: str) -> Objects:
-    """The team's pods of a label."""
+    """The team's pods with a label."""
     return context.kubectl.get("pods", "-n", NAMESPACE, "-l", selector)
 
 
 def waits(pod: dict[str, Any]) -> str:
-    """Why a pod has no node, in the scheduler's words."""
+    """The scheduler's reason why a pod has no node."""
     conditions = pod["status"].get("conditions") or []
     return next(
         (c.get("message", "") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), ""
@@ -160,12 +160,12 @@ def waits(pod: dict[str, Any]) -> str:
 
 
 def log(context: Context, name: str) -> str:
-    """What an object's pod has said."""
+    """The log of an object's pod."""
     return context.kubectl("logs", "-n", NAMESPACE, name).stdout.strip()
 
 
 def first_rank(context: Context, found: Objects) -> Object:
-    """What the first rank of a stand-in's job says of itself: by its container's last word, else in a log."""
+    """The report of a stand-in job's first rank: from its termination message, else from a log."""
     for pod in found:
         for status in pod["status"].get("containerStatuses") or []:
             message = (status.get("state", {}).get("terminated") or {}).get("message", "")

@@ -1,4 +1,4 @@
-"""A long training job that has to outlive changes of the platform: real DDP, one step every fifth of a second."""
+"""A long training job that must survive changes of the platform: real DDP, one step every fifth of a second."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ NAME = "probe-job"
 START_S = 180
 END_S = 120
 STEP = re.compile(r"^step (\d+) at ([0-9.]+) loss", re.M)
-# Two ranks train until the first finds /tmp/stop; then it stores what it learnt with the keys that it began with.
+# Two ranks train until the first finds /tmp/stop; then it stores the model with the keys that it started with.
 SCRIPT = """
 import os, time, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -44,10 +44,10 @@ dist.destroy_process_group()
 
 
 class ProbeJob:
-    """The job in its namespace, and what was seen of its pods when it had started."""
+    """The job in its namespace, and the state of its pods at its start."""
 
     def __init__(self, context: Context, manifest: dict[str, Any], namespace: str, image: str) -> None:
-        """`manifest` is an example PyTorchJob: its placement, security and credentials stay, the program changes."""
+        """`manifest` is an example PyTorchJob: placement, security and credentials stay, the program changes."""
         self.context, self.namespace = context, namespace
         self.job = _changed(manifest, image, f"s3://runs/{namespace}/{NAME}")
         self.pods: dict[str, str] = {}
@@ -60,12 +60,12 @@ class ProbeJob:
         require(len(self.pods) == 2, f"the job {NAME} has {len(self.pods)} pods, due are 2")
 
     def steps(self) -> list[tuple[int, float]]:
-        """(step, Unix seconds) as its log tells them; [] before it runs."""
+        """(step, Unix seconds) from its log; [] before it runs."""
         log = self.context.kubectl("logs", "-n", self.namespace, f"{NAME}-master-0", check=False).stdout
         return [(int(step), float(at)) for step, at in STEP.findall(log)]
 
     def require_alive(self) -> None:
-        """The same pods, never restarted, still making steps. Raises CheckError."""
+        """Require the same pods, never restarted, still making steps. Raises CheckError."""
         found = {pod["metadata"]["name"]: pod for pod in self._pods()}
         uids = {name: pod["metadata"]["uid"] for name, pod in found.items()}
         require(uids == self.pods, f"the pods of {NAME} are {uids}, they were {self.pods}")
@@ -78,7 +78,7 @@ class ProbeJob:
             wait(f"the job {NAME} made no step for 30 s after step {last}")
 
     def finish(self) -> dict[str, Any]:
-        """Let it end and wait for Succeeded; its figures. Raises CheckError."""
+        """Let it end and wait for Succeeded; returns its figures. Raises CheckError."""
         self.context.kubectl("exec", "-n", self.namespace, f"{NAME}-master-0", "-c", "pytorch", "--",
                              "touch", "/tmp/stop")  # fmt: skip
         trace, wait = jobs.Trace(NAME), patience(END_S, 1)
@@ -92,7 +92,7 @@ class ProbeJob:
                 "longest_pause_s": round(max(pauses, default=0.0), 1)}  # fmt: skip
 
     def remove(self) -> None:
-        """Delete the job, whatever became of it."""
+        """Delete the job in any state."""
         jobs.delete(self.context, self.job, self.namespace)
 
     def _pods(self) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ class ProbeJob:
 
 
 def _changed(manifest: dict[str, Any], image: str, out: str) -> dict[str, Any]:
-    """The example with two pods, another program and another name."""
+    """The example with two pods, a different program and a different name."""
     job = json.loads(json.dumps(manifest))  # master and worker share their parts by YAML anchors
     job["metadata"] = {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}}
     spec = job["spec"]

@@ -1,4 +1,4 @@
-"""Keeps what a run found: checks with their figures, and spans of time for the timeline."""
+"""Records a run's results: checks with their figures, and spans of time for the timeline."""
 
 import time
 import traceback
@@ -16,11 +16,11 @@ Figures = dict[str, Any]
 
 
 class CheckError(TrainyardError):
-    """A check saw something else than it should; the sentence says what was seen and what was due."""
+    """A check failed; the sentence has the actual and the expected result."""
 
 
 class ImpossibleError(Exception):
-    """A check can't run here; the sentence says why."""
+    """A check can't run here; the sentence has the reason."""
 
 
 def possible(condition: object, why: str) -> None:
@@ -36,14 +36,14 @@ def require(condition: object, what: str) -> None:
 
 
 def had(found: T | None, what: str) -> T:
-    """What was found. Fails the running check with the sentence `what` where there is nothing."""
+    """The value, if there is one. Otherwise fails the running check with the sentence `what`."""
     require(found, what)
     assert found
     return found
 
 
 def patience(seconds: float, every: float = POLL_S) -> Callable[[str], None]:
-    """What waits a little each time it is called; after so many seconds it fails the running check with its words."""
+    """A function that waits a little on each call; after so many seconds it fails the running check with its text."""
     end = time.monotonic() + seconds
 
     def wait(what: str) -> None:
@@ -54,7 +54,7 @@ def patience(seconds: float, every: float = POLL_S) -> Callable[[str], None]:
 
 
 def until(holds: Callable[[], object], seconds: float, otherwise: str, every: float = POLL_S) -> None:
-    """Waits for it. Fails the running check with the sentence `otherwise` after so many seconds."""
+    """Waits until `holds` is true. After so many seconds, fails the running check with the sentence `otherwise`."""
     wait = patience(seconds, every)
     while not holds():
         wait(f"{otherwise} within {seconds:.0f} s")
@@ -69,7 +69,7 @@ class Recorder:
 
     @contextmanager
     def check(self, check_id: str, title: str) -> Iterator[Figures]:
-        """Runs one check; the body fills the yielded figures. Any error fails it; the run goes on."""
+        """Runs one check; the body fills the yielded figures. Any error fails the check, but not the run."""
         figures: Figures = {}
         began = time.monotonic()
 
@@ -84,21 +84,21 @@ class Recorder:
             done("skipped", str(error))
         except TrainyardError as error:
             done("failed", str(error))
-        except (KeyError, IndexError, ValueError) as error:  # an answer of another shape than expected
+        except (KeyError, IndexError, ValueError) as error:  # an answer of unexpected form
             done("failed", f"unexpected answer: {type(error).__name__}: {error}")
-        except Exception as error:  # a report with this sentence is worth more than a run that ends here
+        except Exception as error:  # a report with this sentence is worth more than an aborted run
             last = traceback.extract_tb(error.__traceback__)[-1]
             done("failed", f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}: {error}")
         else:
             done("passed")
 
     def skip(self, check_id: str, title: str, reason: str) -> None:
-        """Notes a check that can't run here."""
+        """Records a check that can't run here."""
         self.checks.append(Check(check_id, title, "skipped", reason))
         print(f"  SKIPPED {check_id:26}          {reason}", flush=True)
 
     def skip_all(self, titles: Mapping[str, str], reason: str) -> None:
-        """Notes checks, by id, that can't run here."""
+        """Records checks, by id, that can't run here."""
         for check_id, title in titles.items():
             self.skip(check_id, title, reason)
 

@@ -1,4 +1,4 @@
-"""Releases of the chart on the run's cluster: install, upgrade, roll back; and the values they are made with."""
+"""Releases of the chart on the run's cluster: install, upgrade, roll back; and their values."""
 
 import tempfile
 import time
@@ -24,9 +24,9 @@ from trainyard_dev.e2e.recorder import had
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
-UNCHECKED = "--disable-openapi-validation"  # a quarter of an upgrade's work; the installation has looked
+UNCHECKED = "--disable-openapi-validation"  # saves a quarter of an upgrade's work; the installation has validated
 Change = str | dict[str, Any]
-# Keys that go with their option, and are others when it comes back.
+# Keys that are deleted with their option, and differ when it comes back.
 PASSING = {f"{RELEASE}-logs-s3", f"{RELEASE}-prometheus-store"}
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = {
@@ -43,22 +43,22 @@ def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
 
 
 def installed(context: Context) -> Installed:
-    """The run's release."""
+    """The run's installed release."""
     return Installed(context.kubectl, RELEASE, SYSTEM)
 
 
 def teams() -> list[dict[str, Any]]:
-    """The two teams of a run, as its values have them."""
+    """The two teams of a run, in the form of its values."""
     found: list[dict[str, Any]] = yaml.safe_load((ROOT / TEAMS).read_text())["global"]["contract"]["teams"]
     return found
 
 
 @contextmanager
 def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
-    """Values files for the time of the block: profile kind, real GPUs where the run has them, stand-ins, the two teams.
+    """Values files while the block runs: profile kind, real GPUs if the run has them, stand-ins, the two teams.
 
     Args:
-        tree: the source tree of the version whose profile and teams they are.
+        tree: the source tree whose profile and teams are used.
     """
     with tempfile.TemporaryDirectory(prefix="values-") as folder:
         files = [tree / "charts" / RELEASE / "profiles" / "kind.yaml"]
@@ -83,9 +83,9 @@ def put(context: Context, verb: str, files: Sequence[Path], package: Path | None
     """`helm install --wait` or `helm upgrade --wait`; returns its seconds.
 
     Args:
-        files: all the values, but for the chart's own.
-        package: of another version's chart; None: this tree's.
-        more: values as `--set` takes them (`a.b=c,d=e`).
+        files: all values, except the chart's own.
+        package: another version's chart; None: this tree's.
+        more: values in the form of `--set` (`a.b=c,d=e`).
     """
     flags = [word for file in files for word in ("-f", str(file))] + (["--set", more] if more else [])
     flags += ["--create-namespace"] if verb == "install" else ["--reset-values", UNCHECKED]
@@ -96,14 +96,14 @@ def put(context: Context, verb: str, files: Sequence[Path], package: Path | None
 
 
 class Layer:
-    """Values on top of the run's own and of other layers, for the time of a block; `seconds` of the last upgrade."""
+    """Values on top of the run's own and of other layers, while a block runs; `seconds` of the last upgrade."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.seconds = context, 0.0
         self.values: Change = {}
 
     def set(self, values: Change) -> float:
-        """One upgrade to other values in this layer; returns its seconds."""
+        """Upgrade to other values in this layer; returns its seconds."""
         self.values = values
         self.seconds = _upgrade(self.context)
         return self.seconds
@@ -111,10 +111,10 @@ class Layer:
 
 @contextmanager
 def layer(context: Context, values: Change | None = None) -> Iterator[Layer]:
-    """This tree's chart with other values as long as the block runs; entries at work beside it keep theirs.
+    """This tree's chart with other values while the block runs; other running entries keep their values.
 
     Args:
-        values: a mapping, or words as `--set` takes them (`a.b=c,d=e`); None: the block sets the first.
+        values: a mapping, or words in the form of `--set` (`a.b=c,d=e`); None: the block sets the first ones.
     """
     found = Layer(context)
     context.layers.append(found)
@@ -129,13 +129,13 @@ def layer(context: Context, values: Change | None = None) -> Iterator[Layer]:
 
 @contextmanager
 def changed(context: Context, values: Change) -> Iterator[float]:
-    """`layer` for who never changes it; gives the seconds of the upgrade."""
+    """A `layer` that never changes; yields the seconds of the upgrade."""
     with layer(context, values) as found:
         yield found.seconds
 
 
 def _upgrade(context: Context) -> float:
-    """One upgrade to the run's values and those of all layers; returns its seconds."""
+    """Upgrade to the run's values and those of all layers; returns its seconds."""
     with context.helm, values(context) as files, tempfile.TemporaryDirectory(prefix="layers-") as folder:
         held = [found.values for found in context.layers]
         for number, one in enumerate(one for one in held if not isinstance(one, str)):
@@ -146,18 +146,18 @@ def _upgrade(context: Context) -> float:
 
 
 def read_contract(kubectl: Kubectl) -> dict:
-    """The contract as the chart published it."""
+    """The contract that the chart published."""
     found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
     return yaml.safe_load(had(found, "the chart published no ConfigMap trainyard-contract")["data"]["contract.yaml"])
 
 
 def roll_back(context: Context, revision: int) -> float:
-    """`helm rollback --wait` to a revision; returns its seconds."""
+    """Run `helm rollback --wait` to a revision; returns its seconds."""
     return _timed(context, "rollback", RELEASE, str(revision))
 
 
 def _timed(context: Context, *args: str) -> float:
-    """Runs helm on the release until all is ready, one at a time; returns its seconds."""
+    """Run helm on the release until all is ready, one call at a time; returns its seconds."""
     wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
     with context.helm:
         began = time.monotonic()
@@ -166,12 +166,12 @@ def _timed(context: Context, *args: str) -> float:
 
 
 def test(context: Context) -> None:
-    """`helm test`. Raises CommandError."""
+    """Run `helm test`. Raises CommandError."""
     helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
 
 
 def identities(context: Context) -> dict[str, str]:
-    """What must never be replaced: UIDs of claims, the volumes of bound ones, generated keys in Secrets, by name."""
+    """Identities that must never change: UIDs of claims, volumes of bound ones, generated keys in Secrets, by name."""
     found = {}
     for space in (SYSTEM, NAMESPACE, OTHER):
         for claim in context.kubectl.get("pvc", "-n", space):
@@ -189,7 +189,7 @@ def identities(context: Context) -> dict[str, str]:
 
 
 def lost(before: dict[str, str], after: dict[str, str]) -> str:
-    """What is gone or is another one now, in words; "" when all is the same."""
+    """Identities that are gone or differ, in words; "" if all are the same."""
     words = [f"{name} is {'gone' if name not in after else 'another one'}"
              for name, held in before.items() if after.get(name) != held]  # fmt: skip
     return "; ".join(words)

@@ -1,4 +1,4 @@
-"""The order of an end-to-end run, and its clean-up whatever happens."""
+"""The order of an end-to-end run, and its clean-up in every case."""
 
 import os
 import platform
@@ -27,13 +27,13 @@ from trainyard_dev.report import console, writer
 from trainyard_dev.report.model import Gpu, Run, Span
 from trainyard_dev.versions import load
 
-# What an installation and the smallest check start.
+# Images that an installation and the smallest check need.
 INSTALLED = {image.name for image in load().images.values() if image.stage == "install"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for on the command line."""
+    """The command line's options."""
 
     name: str
     provider: str
@@ -43,7 +43,7 @@ class Options:
     out: Path
     only: tuple[str, ...] = ()  # ids or groups of checks; empty: the main job
     full: bool = False  # every check
-    reuse: bool = False  # a kept cluster is used again, and kept
+    reuse: bool = False  # use a kept cluster, and keep it
 
 
 def run(options: Options) -> bool:
@@ -75,7 +75,7 @@ def run(options: Options) -> bool:
     try:
         context = _cluster(engine, cluster, recorder, supply, data, ids, there)
         if context:
-            if options.full and chosen.kind == "mock":  # a real GPU serves one cluster
+            if options.full and chosen.kind == "mock":  # a real GPU is usable by one cluster only
                 context.second = cache(lambda: second.make(context, cluster))
             try:
                 order.checks(context)
@@ -86,7 +86,7 @@ def run(options: Options) -> bool:
             apart = options.full and selection.apart(failed)
             cause = _diagnose(engine, second.name(name) if apart else name, recorder, options.out)
     finally:
-        # A second interruption must not stop the clean-up of the first.
+        # A second interruption must not stop the clean-up after the first.
         with uninterrupted():
             supply.close()
         recorder.spans += [Span("build", name, start, end) for name, start, end in supply.steps]
@@ -113,7 +113,7 @@ def _cluster(
     ids: frozenset[str],
     there: bool,
 ) -> Context | None:
-    """Makes the cluster, or takes the one that is there; None when that failed."""
+    """Makes the cluster, or uses the existing one; None if that failed."""
     progress = Progress(lifecycle.STEPS)
     title = "a kept cluster" if there else "a real kind cluster of four nodes"
     with recorder.check("cluster.up", title) as figures:
@@ -147,7 +147,7 @@ def _cluster(
 
 
 def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) -> str:
-    """Collects evidence from the cluster while it is there; the probable cause as one sentence."""
+    """Collects evidence from the cluster while it exists; returns the probable cause as one sentence."""
     if not lifecycle.exists(engine, name):
         return next(check.reason for check in recorder.checks if check.status == "failed")
     print("  collecting a diagnosis …", flush=True)
@@ -207,7 +207,7 @@ def _report(
 
 
 def _mocks(options: lifecycle.Options) -> list[str]:
-    """What the run does not prove, one sentence each."""
+    """Limits of the run's proof, one sentence each."""
     said = []
     if options.gpu == "mock":
         said.append(

@@ -31,24 +31,24 @@ POLL_S = 2.0
 
 @dataclass
 class Seen:
-    """What was seen of one run: its workflow at the end, and every pod and training job that came by meanwhile."""
+    """Observations of one run: its workflow at the end, and every pod and training job that existed meanwhile."""
 
     name: str
     team: str
     workflow: dict[str, Any] = field(default_factory=dict)
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
-    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by uid: one that is made again counts again
-    queues: set[str] = field(default_factory=set)  # of the PodGroup of its steps
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by uid: a recreated one counts again
+    queues: set[str] = field(default_factory=set)  # queues of its steps' PodGroup
     seconds: float = 0.0  # from the command to the end, as a user waits
 
     @property
     def phase(self) -> str:
-        """How the workflow stands, "" before the controller has seen it."""
+        """The workflow's phase, "" before the controller has processed it."""
         return self.workflow.get("status", {}).get("phase", "")
 
     @property
     def run(self) -> Run:
-        """The run as `trainyard runs show` has it."""
+        """The run in the form of `trainyard runs show`."""
         return nodes.run(self.workflow)
 
     @property
@@ -63,7 +63,7 @@ class Seen:
 
     @property
     def why_failed(self) -> str:
-        """Why it failed, for a sentence."""
+        """The reason of its failure, for a sentence."""
         reasons = [f"{step.name}: {step.reason}" for step in self.run.steps if step.state in BAD and step.reason]
         return "; ".join(reasons[:3]) or self.run.message
 
@@ -77,10 +77,10 @@ class Seen:
 def trainyard(
     context: Context, *args: str | Path, team: str = NAMESPACE, of: str = "", check: bool = True, timeout: float = 120
 ) -> tuple[int, str, str]:
-    """The command line as a member uses it, who has Helm: code, standard output, standard error.
+    """Run the command line as a member with Helm; returns code, standard output, standard error.
 
     Args:
-        of: the member's team where it is another one than what the command is about.
+        of: the member's team, if it differs from the command's.
     """
     at = args.index("--") if "--" in args else len(args)
     argv = [ROOT / "bin" / "trainyard", *args[:at], "-n", team, *member(of or team), *args[at:]]
@@ -96,7 +96,7 @@ def trainyard(
 def engineer(
     context: Context, *args: str | Path, check: bool = True, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command line with the cluster's own kubeconfig, as a platform engineer does."""
+    """Run the command line with the cluster's own kubeconfig, as a platform engineer."""
     env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
     return run([ROOT / "bin" / "trainyard", *args], check=check, timeout=timeout, env=env)
 
@@ -109,7 +109,7 @@ def submit(context: Context, file: Path, *options: str, team: str = NAMESPACE) -
 
 
 def poll(context: Context, seen: Seen) -> Seen:
-    """A snapshot of the run."""
+    """Update the run's observations."""
     kube = context.kube
     pods, jobs = kube.path("v1", "pods", namespace=seen.team), kube.path(*JOBS, namespace=seen.team)
     seen.workflow = kube.find(kube.path(*WORKFLOWS, seen.name, namespace=seen.team)) or seen.workflow
@@ -124,7 +124,7 @@ def poll(context: Context, seen: Seen) -> Seen:
 
 
 def end(context: Context, seen: Seen, timeout: float) -> Seen:
-    """Watches until the run has ended. CheckError when it doesn't within `timeout` seconds."""
+    """Watch until the run has ended. CheckError if it doesn't within `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while poll(context, seen).phase not in ENDED:
         if time.monotonic() > deadline:
@@ -135,19 +135,19 @@ def end(context: Context, seen: Seen, timeout: float) -> Seen:
 
 
 def succeed(context: Context, file: Path, *options: str, timeout: float, team: str = NAMESPACE) -> Seen:
-    """Submits, watches, and fails the check unless the run succeeds."""
+    """Submit, watch, and fail the check unless the run succeeds."""
     return succeeded(context, submit(context, file, *options, team=team), timeout)
 
 
 def succeeded(context: Context, seen: Seen, timeout: float) -> Seen:
-    """Watches a run, and fails the check unless it succeeds."""
+    """Watch a run, and fail the check unless it succeeds."""
     end(context, seen, timeout)
     require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.why_failed}")
     return seen
 
 
 def require_ours(seen: Seen) -> None:
-    """Its pods are of the team's queue, scheduler and account. Raises CheckError."""
+    """Require that its pods have the team's queue, scheduler and account. Raises CheckError."""
     for name, pod in seen.pods.items():
         spec = pod["spec"]
         require(spec["schedulerName"] == "volcano", f"{name} was scheduled by {spec['schedulerName']}")
@@ -157,13 +157,13 @@ def require_ours(seen: Seen) -> None:
 
 @contextmanager
 def copied(folder: Path) -> Iterator[Path]:
-    """A copy of a folder of code for the time of the block, so that nothing is left in the repository."""
+    """A copy of a folder of code while the block runs, so that nothing is left in the repository."""
     with TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         yield Path(shutil.copytree(folder, Path(scratch) / folder.name))
 
 
 def forget(context: Context, *runs: Seen) -> None:
-    """Deletes runs, with their pods, as a member."""
+    """Delete runs, with their pods, as a member."""
     for seen in runs:
         argv = ["delete", "workflows.argoproj.io", seen.name, "-n", seen.team, "--ignore-not-found", "--wait=false"]
         context.kubectl(*member(seen.team), *argv, check=False)

@@ -1,4 +1,4 @@
-"""Runs entries of the catalog side by side, as far as their locks and needs let them."""
+"""Runs entries of the catalog in parallel, as far as their locks and needs allow."""
 
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -7,15 +7,15 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import APART, Entry
 
-AT_ONCE = 4  # on two cores: two that compute beside two that wait for upgrades, polls, pulls and pods
-LOOK_S = 1.0  # a claim that ends lets others start
+AT_ONCE = 4  # on two cores: two that compute, and two that wait for upgrades, polls, pulls and pods
+LOOK_S = 1.0  # the end of a claim lets others start
 
 
 def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> None:
-    """Runs every entry once. One whose need failed is reported as skipped; among conflicting ones the order holds.
+    """Runs every entry once. An entry with a failed need is reported as skipped; conflicting entries run in order.
 
     Raises:
-        Exception: what an entry raised outside of its checks, after the others under way have ended.
+        Exception: an entry's error outside of its checks, raised after the other running entries have ended.
     """
     waiting, running = list(entries), dict[Future[None], Entry]()
     context.in_use = lambda lock: any(lock in one.locks | one.shares for one in list(running.values()))
@@ -40,7 +40,7 @@ def _run(entry: Entry, context: Context) -> None:
         context.await_images(entry.images)
     try:
         entry.run(context.second() if context.second and entry.ids and APART in entry.locks else context)
-    except TrainyardError as error:  # of what stands around its checks, an upgrade say
+    except TrainyardError as error:  # an error around its checks, such as a failed upgrade
         if not entry.ids:
             raise
         told = {check.id for check in context.recorder.checks}
@@ -54,7 +54,7 @@ def _run(entry: Entry, context: Context) -> None:
 
 
 def _startable(waiting: list[Entry], running: list[Entry], context: Context, at_once: int) -> list[Entry]:
-    """What can start now: its needs have passed, nobody claims its locks, and none before it or at work conflicts."""
+    """Entries that can start now: needs have passed, locks are unclaimed, and no earlier or running entry conflicts."""
     ready: list[Entry] = []
     for place, entry in enumerate(waiting):
         if len(running) + len(ready) >= at_once:

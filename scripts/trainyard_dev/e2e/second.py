@@ -1,4 +1,4 @@
-"""A second cluster beside the first, for checks that install, upgrade and remove the whole release."""
+"""A second cluster in addition to the first, for checks that install, upgrade and remove the whole release."""
 
 from dataclasses import replace
 from threading import RLock
@@ -9,12 +9,12 @@ from trainyard_dev.e2e.context import Context
 
 
 def name(cluster: str) -> str:
-    """Of the second cluster beside that one."""
+    """The name of the second cluster for that one."""
     return f"{cluster}-second"
 
 
 def make(first: Context, options: lifecycle.Options) -> Context:
-    """The run on a new cluster like the first, with the release and the data set on it. Raises TrainyardError."""
+    """The run on a new cluster like the first, with the release and the data set installed. Raises TrainyardError."""
     cluster = name(first.cluster)
     if first.supply:
         first.await_images(image.name for image in first.supply.images)

@@ -1,4 +1,4 @@
-"""Which checks a run runs: the main job, everything, or those that were named with what they need."""
+"""The checks of a run: the main job, everything, or the named ones with their needs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,7 +25,7 @@ def chosen(only: Sequence[str], *, full: bool) -> frozenset[str]:
 
 
 def matching(word: str) -> list[str]:
-    """Ids that a word names: the id itself, or all of a group. Raises UsageError when there is none."""
+    """Ids that a word selects: the id itself, or all of a group. Raises UsageError if there is none."""
     found = [i for i in all_ids() if i == word or i.startswith((f"{word}.", f"{word}-"))]
     if not found:
         groups = ", ".join(dict.fromkeys(i.partition(".")[0] for i in all_ids()))
@@ -34,7 +34,7 @@ def matching(word: str) -> list[str]:
 
 
 def with_needs(ids: Iterable[str]) -> frozenset[str]:
-    """The ids and all that must have passed before them; an entry that can't run in parts comes whole."""
+    """The ids and all that must have passed before them; an entry without parts is included whole."""
     wanted = set(ids)
     while True:
         more = {need for entry in entries(wanted) for need in entry.needs}
@@ -53,35 +53,35 @@ def entries(ids: Iterable[str]) -> list[Entry]:
 
 
 def images(ids: Iterable[str], *, cuda: bool = False) -> set[str]:
-    """Images that these checks need beside those of the cluster and the installation; `cuda`: GPUs compute."""
+    """Images that these checks need in addition to the cluster's and the installation's; `cuda`: GPUs compute."""
     named = {image for entry in entries(ids) for image in entry.images}
     return named | ({f"{image}-cuda" for image in named} & load().images.keys() if cuda else set())
 
 
 def login(ids: Iterable[str]) -> bool:
-    """Whether one of these checks needs an API server that takes tokens."""
+    """Whether one of these checks needs an API server that accepts an issuer's tokens."""
     return any(entry.login for entry in entries(ids))
 
 
 def apart(ids: Iterable[str]) -> bool:
-    """Whether a full run has all these checks on its second cluster."""
+    """Whether a full run puts all these checks on its second cluster."""
     return set(ids) <= {i for entry in ENTRIES if APART in entry.locks for i in entry.ids}
 
 
 def changed(paths: Sequence[str]) -> frozenset[str]:
-    """Ids of the checks beyond the main job whose inputs are among the changed paths, with what they need."""
+    """Ids of the checks beyond the main job whose inputs are among the changed paths, with their needs."""
     return with_needs(i for entry in ENTRIES if touch(paths, entry.inputs) for i in entry.ids)
 
 
 def long(ids: Iterable[str]) -> frozenset[str]:
-    """Those of entries that take minutes with nothing beside them, and that none of the others needs."""
+    """Ids of entries that take minutes while nothing else runs, and that none of the others needs."""
     wanted = frozenset(ids)
     slow = {i for entry in entries(wanted) if entry.long for i in entry.ids} & wanted
     return frozenset(slow - with_needs(wanted - slow))
 
 
 def table() -> str:
-    """All checks as a table: in which tier, what they need, what they hold."""
+    """All checks as a table: their tier, needs and locks."""
     rows = [("CHECK", "TIER", "NEEDS", "ALONE WITH")]
     rows += [(check_id, "main", "", "") for check_id in START]
     for entry in ENTRIES:

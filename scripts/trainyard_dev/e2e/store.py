@@ -1,4 +1,4 @@
-"""The cluster's object store seen from this machine, through a port-forward."""
+"""The cluster's object store, accessed from this machine through a port-forward."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def connect(
     keys: tuple[str, str] | None = None,
     user: dict[str, str] | None = None,
 ) -> Iterator[Store]:
-    """Opens a port-forward to the store in `namespace` for a block; its silence is a TrainyardError there.
+    """Opens a port-forward to the store in `namespace` for a block; its silence raises TrainyardError.
 
     Args:
         of: namespace of the credentials: a team's, or "" for the platform's own.
@@ -56,7 +56,7 @@ def connect(
 
 
 class Store:
-    """Reads and writes objects with the rights of a training job."""
+    """Reads and writes objects with a training job's permissions."""
 
     def __init__(self, client: Minio) -> None:
         self.client = client
@@ -69,7 +69,7 @@ class Store:
         """The object's bytes.
 
         Raises:
-            TrainyardError: it isn't there, or may not be read.
+            TrainyardError: it is missing, or may not be read.
         """
         try:
             answer = self.client.get_object(bucket, name)

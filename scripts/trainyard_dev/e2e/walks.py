@@ -1,7 +1,7 @@
-"""The commands of a page that are run as they stand, by who types them. The page itself says what isn't run, and why.
+"""The commands of a page that are run unchanged, by the person who types them. The page itself marks what isn't run.
 
-A block of commands stands below its mark: `<!-- walk: WHO -->`, or `<!-- not run: WHY -->`. Blocks of one walk are one
-session of a shell, in the page's order.
+A block of commands follows its mark: `<!-- walk: WHO -->`, or `<!-- not run: WHY -->`. Blocks of one walk are one
+shell session, in the page's order.
 """
 
 import os
@@ -23,7 +23,7 @@ AT = "\x1e"  # before each command's output, with its number
 
 @dataclass(frozen=True)
 class Walk:
-    """What one person types, in order; a command may have several lines."""
+    """The commands that one person types, in order; a command may have several lines."""
 
     who: str
     commands: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Page:
     left_out: list[tuple[str, list[str]]]
 
     def walk(self, who: str) -> Walk:
-        """The walk of that person. Raises TrainyardError when there is none."""
+        """The walk of that person. Raises TrainyardError if there is none."""
         for one in self.walks:
             if one.who == who:
                 return one
@@ -45,7 +45,7 @@ class Page:
 
 
 def read(text: str) -> Page:
-    """A page's commands. Raises TrainyardError, with the line, for a block without a mark or a mark without a block."""
+    """A page's commands. Raises TrainyardError with the line of a block without a mark or a mark without a block."""
     walks: dict[str, Walk] = {}
     left_out: list[tuple[str, list[str]]] = []
     mark: re.Match[str] | None = None
@@ -78,10 +78,10 @@ def read(text: str) -> Page:
 
 
 def run(walk: Walk, cwd: Path, env: Mapping[str, str], timeout: float) -> dict[str, str]:
-    """Runs a walk in one shell; what each command printed, standard error with it.
+    """Run a walk in one shell; returns each command's output, including standard error.
 
     Raises:
-        TrainyardError: a command failed, or all took too long; it is named, with its last lines.
+        TrainyardError: a command failed, or all took too long; the message names it, with its last lines.
     """
     script = ["set -eo pipefail"]
     for number, command in enumerate(walk.commands):
@@ -99,7 +99,7 @@ def run(walk: Walk, cwd: Path, env: Mapping[str, str], timeout: float) -> dict[s
 
 
 def _bash(script: str, cwd: Path, env: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
-    """Exit code, 124 where time was up, and all that was printed. Nothing that it started is left then."""
+    """Exit code (124 after a timeout) and all output. All processes that it started are ended then."""
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(["bash", script], cwd=cwd, env=dict(env), start_new_session=True, **streams) as process:
         try:
@@ -114,13 +114,13 @@ def _bash(script: str, cwd: Path, env: Mapping[str, str], timeout: float) -> tup
 
 
 def plain(command: str) -> str:
-    """A command without its remark, on one line."""
+    """A command without its comment, on one line."""
     joined = re.sub(r"\\\n\s*", "", command)
     return re.sub(r"\s{2,}#.*$", "", joined, flags=re.MULTILINE).strip()
 
 
 def _commands(block: list[str]) -> list[str]:
-    """Lines joined where one ends in a backslash; remarks alone are none."""
+    """Commands, with lines joined after a backslash; lines with only a comment are left out."""
     found: list[str] = []
     for line in block:
         if found and found[-1].endswith("\\"):

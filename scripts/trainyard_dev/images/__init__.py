@@ -1,1 +1,1 @@
-"""Container images: made here or pulled, and handed to a cluster through a registry of its own."""
+"""Container images: built here or pulled, and passed to a cluster through its own registry."""

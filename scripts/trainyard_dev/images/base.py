@@ -1,4 +1,4 @@
-"""What our own images stand on: two suites of Debian with the security updates of a pinned day, made once for each."""
+"""The base of our own images: two suites of Debian with the security updates of a pinned day, made once for each."""
 
 import shutil
 import tempfile
@@ -11,9 +11,9 @@ from trainyard_dev import proxies
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import Image, load
 
-# The day is in the name: another day rebuilds every image, with the packages of that time.
+# The day is part of the name: another day rebuilds every image, with that day's packages.
 SUITE, OLDER, DAY = (load().raw["debian"][key] for key in ("suite", "older", "packages"))
-PULLED = {SUITE: "base-image", OLDER: "older-base-image"}  # what is pulled for a suite
+PULLED = {SUITE: "base-image", OLDER: "older-base-image"}  # the image to pull for a suite
 BUILT_BASE = f"localhost/trainyard/{SUITE}:{DAY}"
 UPDATED_BASE = f"localhost/trainyard/{SUITE}-updated:{DAY}"
 CLEAN = "rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log"
@@ -22,12 +22,12 @@ HINT = "check that this machine reaches a Debian mirror, and its archive of secu
 
 
 def of_suite(base: str, suite: str) -> str:
-    """BUILT_BASE or UPDATED_BASE as it is called of a suite; what is neither stays."""
+    """BUILT_BASE or UPDATED_BASE with the name for a suite; any other reference unchanged."""
     return base.replace(f"/{SUITE}", f"/{suite}", 1)
 
 
 def under(image: Image, base: str) -> str:
-    """What the plain base of an image is, where that of most images is `base`."""
+    """The plain base of an image, if that of most images is `base`."""
     return of_suite(base, OLDER) if image.older else base
 
 
@@ -62,7 +62,7 @@ def make_base(engine: Engine, suite: str = SUITE) -> str:
 
 
 def update_base(engine: Engine, suite: str = SUITE) -> str:
-    """The pulled base with what its security archive has had since it was published.
+    """The pulled base with the updates from its security archive since its publication.
 
     Returns:
         the reference in the engine's store.
@@ -79,7 +79,7 @@ def update_base(engine: Engine, suite: str = SUITE) -> str:
 
 
 def _add_updates(sources: Path, suite: str) -> None:
-    """Beside the mirror that debootstrap took and noted: its updates, and its archive of security updates."""
+    """Add the suite's updates and security archive to the mirror that debootstrap used and recorded."""
     mirror = sources.read_text().split()[1].rstrip("/")
     places = {
         suite: mirror,
@@ -90,7 +90,7 @@ def _add_updates(sources: Path, suite: str) -> None:
 
 
 def _slim(root: Path) -> None:
-    """Drops what no container reads: package caches, manuals, translations."""
+    """Remove files that no container reads: package caches, manuals, translations."""
     for entry in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
         shutil.rmtree(root / entry, ignore_errors=True)
     for needed in ("var/cache/apt/archives/partial", "var/lib/apt/lists/partial"):

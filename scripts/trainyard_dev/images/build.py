@@ -1,4 +1,4 @@
-"""Builds images, each from the Containerfile of its folder; each is built once per content."""
+"""Builds images, each from the Containerfile of its folder, once per content."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ SKIP = {"__pycache__", ".ruff_cache", ".pytest_cache"}
 
 
 def content_key(image: Image, base: str) -> str:
-    """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
+    """A hash over all inputs of an image: its files, binaries, module files and the base's reference."""
     stands_on = local_ref(load().images[image.parent], base) if image.parent else under(image, base)
     digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{stands_on}{image.ref}".encode())
     digest.update(f"{imports.declared(image) or ''}".encode())
@@ -36,13 +36,13 @@ def content_key(image: Image, base: str) -> str:
 
 
 def tools_of(image: Image) -> list[ToolSet]:
-    """The sets whose binaries lie in an image."""
+    """The sets whose binaries are in an image."""
     sets = [tool for tool in load().tools.values() if tool.default]
     return [tool for tool in sets if {name for _, name in tool.packages} & set(image.bin)]
 
 
 def local_ref(image: Image, base: str) -> str:
-    """The tag under which the engine's own store keeps this very content."""
+    """The tag under which the engine's own store keeps exactly this content."""
     return f"localhost/trainyard/build/{image.name}:{content_key(image, base)}"
 
 
@@ -50,7 +50,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
     """Builds the image unless the engine has this content already.
 
     Args:
-        base: the image that stands for `BASE` in Containerfiles, of those on the older suite its counterpart.
+        base: the image for `BASE` in Containerfiles; images on the older suite use its counterpart.
 
     Returns:
         the reference in the engine's store.
@@ -65,7 +65,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
     with tempfile.TemporaryDirectory(prefix=f"{image.name}-", dir=cache_dir() / "work") as folder:
         context = Path(folder)
         containerfile = _stage(image, context)
-        # Host networking: package registries may be reachable from the host alone.
+        # Host networking: package registries may only be reachable from the host.
         engine(
             "build",
             "--network",
@@ -91,7 +91,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
 
 
 def _stage(image: Image, context: Path) -> Path:
-    """Lays out the build context: the inputs, `bin/`, `files/`; returns the Containerfile to use."""
+    """Creates the build context: the inputs, `bin/`, `files/`; returns the Containerfile to use."""
     top = ROOT / image.context
     for entry in sorted({image.dir, *image.inputs}):
         source, target = ROOT / entry, context / (ROOT / entry).relative_to(top)
@@ -118,7 +118,7 @@ def _stage(image: Image, context: Path) -> Path:
 
 
 def _certificates() -> list[str]:
-    """Hands this machine's certificate authorities to builds, as a secret: a site may have its own."""
+    """Passes this machine's certificate authorities to builds, as a secret: a site may have its own."""
     bundle = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
     return ["--secret", f"id=ca-bundle,src={bundle}"] if bundle and Path(bundle).is_file() else []
 

@@ -1,4 +1,4 @@
-"""What our images for training hold: by their pins, which docs/images.md shows, and by an image itself."""
+"""Contents of our training images: by their pins, which docs/images.md shows, and by inspecting an image."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PAGE = "docs/images.md"
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)", re.M)
 FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "lightning", "transformers", "accelerate")
 PARTS = {"CUDA": "nvidia-cuda-runtime", "cuDNN": "nvidia-cudnn", "cuBLAS": "nvidia-cublas", "NCCL": "nvidia-nccl"}
-# Says what Python finds when it runs, not what should be there; needs no GPU.
+# Reports what Python finds at run time, not what should be there; needs no GPU.
 ASK = """\
 import importlib, json, platform
 found = {"python": platform.python_version()}
@@ -37,7 +37,7 @@ print(json.dumps(found))
 
 
 def of_pins(root: Path, image: str) -> dict[str, str]:
-    """What requirements pin of frameworks and CUDA, of an image and of the one below it: title -> version."""
+    """Pinned versions of frameworks and CUDA, in an image and the one below it: title -> version."""
     below = yaml.safe_load((root / "versions.yaml").read_text())["images"].get(image, {}).get("parent", "")
     path, found = root / packages.file_of(root, image), of_pins(root, below) if below else {}
     if not path.exists():
@@ -52,7 +52,7 @@ def of_pins(root: Path, image: str) -> dict[str, str]:
 
 
 def of_image(engine: Engine, image: Image) -> dict[str, Any]:
-    """What Python finds in an image that is here. Raises TrainyardError."""
+    """What Python finds in a local image. Raises TrainyardError."""
     hint = f"make it first: bin/trainyard images build {image.name}"
     said = engine("run", "--rm", "--network=none", "--entrypoint=python3", image.ref, "-c", ASK, hint=hint).stdout
     found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
@@ -60,7 +60,7 @@ def of_image(engine: Engine, image: Image) -> dict[str, Any]:
 
 
 def render(root: Path = ROOT) -> str:
-    """The page: prose by hand, tables of what the images with CUDA pin."""
+    """The page: prose by hand, tables of the CUDA images' pins."""
     head = (Path(__file__).with_name("assets") / "images.md").read_text()
     names = sorted(path.parent.name for path in (root / "images").glob("trainer-*-cuda/requirements.txt"))
     lines = ["| image | framework | " + " | ".join(PARTS) + " |", "|---|---|" + "---|" * len(PARTS)]

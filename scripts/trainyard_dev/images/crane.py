@@ -1,4 +1,4 @@
-"""Moves images between registries and archives by crane, bit by bit the same: digests stay what they were.
+"""Copies images between registries and archives with crane, bit by bit the same: digests don't change.
 
 An archive is an OCI image layout: a folder, or the same folder in one tar file.
 """
@@ -27,7 +27,7 @@ CONTAINERD = "io.containerd.image.name"  # the annotation that `ctr image import
 
 @dataclass(frozen=True)
 class Item:
-    """An image to move: the reference that everyone knows it by, and that by which it can be read."""
+    """An image to copy: its public reference, and the reference from which it is read."""
 
     ref: str
     at: str
@@ -38,7 +38,7 @@ class Item:
 
 
 class MissingError(TrainyardError):
-    """The registry holds no such thing."""
+    """The registry has no such image."""
 
 
 def checked(prefix: str) -> str:
@@ -49,7 +49,7 @@ def checked(prefix: str) -> str:
 
 
 def under(prefix: str, ref: str) -> str:
-    """A reference as global.imageRegistry turns it: the prefix in place of the host.
+    """The reference after global.imageRegistry: the prefix in place of the host.
 
     >>> under("registry.example.org/mirror", "host.example/one/plugin:v1")
     'registry.example.org/mirror/one/plugin:v1'
@@ -58,7 +58,7 @@ def under(prefix: str, ref: str) -> str:
 
 
 def digest(ref: str, *, plain: bool = False) -> str:
-    """Digest of what the registry holds under a tag, or "" when it holds nothing."""
+    """Digest of a tag in the registry, or "" if the tag is missing."""
     try:
         return _crane("digest", ref, plain=plain)
     except MissingError:
@@ -66,9 +66,9 @@ def digest(ref: str, *, plain: bool = False) -> str:
 
 
 def save(items: Sequence[Item], path: Path, *, platform: str = "") -> None:
-    """Writes images as an OCI layout: into a folder, or, for a name that ends in .tar, into one file.
+    """Writes images as an OCI layout: into a folder or, for a name that ends in .tar, into one file.
 
-    Interrupted, it goes on where it was: blobs that are whole are not fetched again.
+    An interrupted call can be resumed: complete blobs are not fetched again.
     """
     folder = path.with_name(f"{path.name}.parts") if path.suffix == ".tar" else path
     index, entries, progress = folder / "index.json", [], Progress(len(items), f"Images to {path}")
@@ -81,13 +81,13 @@ def save(items: Sequence[Item], path: Path, *, platform: str = "") -> None:
             index.unlink()
     media = "application/vnd.oci.image.index.v1+json"
     index.write_text(json.dumps({"schemaVersion": 2, "mediaType": media, "manifests": entries}, indent=1))
-    _crane("layout", "gc", folder)  # what another save has begun
+    _crane("layout", "gc", folder)  # remains of another save
     if path != folder:
         _pack(folder, path)
 
 
 def load(path: Path, prefix: str, *, plain: bool = False) -> dict[str, str]:
-    """Pushes all images of an archive or folder under HOST[/PATH]; returns each new reference with its digest.
+    """Pushes all images of an archive or folder below HOST[/PATH]; returns each new reference with its digest.
 
     A tar file is unpacked first, to where temporary files lie.
     """
@@ -109,9 +109,9 @@ def load(path: Path, prefix: str, *, plain: bool = False) -> dict[str, str]:
 
 
 def mirror(items: Sequence[Item], prefix: str, *, plain: bool = False, platform: str = "") -> dict[str, str]:
-    """Copies images from where they are to HOST[/PATH], through this machine's memory only.
+    """Copies images from their registries to HOST[/PATH], through this machine's memory only.
 
-    What is read is named by its digest, as crane asks every registry without TLS where one of them has none.
+    Sources are named by digest, since crane contacts every registry without TLS if one of them has none.
     """
     progress, done = Progress(len(items), f"Images to {prefix}"), {}
     for item in items:
@@ -133,7 +133,7 @@ def _arrived(ref: str, wanted: str, plain: bool) -> str:
 
 
 def _crane(*argv: str | Path, plain: bool = False, platform: str = "") -> str:
-    """What crane prints. Raises MissingError or another TrainyardError by what it says instead."""
+    """crane's output. Raises MissingError or another TrainyardError, depending on its message."""
     flags = [*(["--insecure"] if plain else []), *(["--platform", platform] if platform else [])]
     with _logins() as env:
         done = run([binary("crane"), *flags, *argv], env=env, check=False)
@@ -164,7 +164,7 @@ def _error(said: str) -> TrainyardError:
 
 @contextmanager
 def _logins() -> Iterator[dict[str, str]]:
-    """Variables by which crane finds what podman has stored, too, of which it reads nothing where docker has a file."""
+    """Variables with which crane finds podman's log-ins, too, which it ignores if docker has a file."""
     podman = [Path(os.environ.get("REGISTRY_AUTH_FILE", ""))]
     podman += [Path(os.environ.get("XDG_RUNTIME_DIR", "")) / "containers/auth.json"]
     docker = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
@@ -179,13 +179,13 @@ def _logins() -> Iterator[dict[str, str]]:
             continue
     if hub := logins.get("docker.io"):
         logins["https://index.docker.io/v1/"] = hub
-    with tempfile.TemporaryDirectory() as folder:  # which nobody else may read
+    with tempfile.TemporaryDirectory() as folder:  # no other user may read it
         (Path(folder) / "config.json").write_text(json.dumps({"auths": logins}))
         yield {"DOCKER_CONFIG": folder}
 
 
 def _entries(folder: Path) -> dict[str, dict[str, Any]]:
-    """What a layout says of each reference. Raises TrainyardError for one that names none."""
+    """A layout's entries by reference. Raises TrainyardError for one that names none."""
     try:
         found = json.loads((folder / "index.json").read_text())["manifests"]
         if found:
@@ -200,7 +200,7 @@ def _entries(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _check_blobs(folder: Path) -> None:
-    """Raises TrainyardError for a blob that is not what it was, before anything is pushed."""
+    """Raises TrainyardError for a damaged blob, before anything is pushed."""
     for path in folder.glob("blobs/sha256/*"):
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != path.name:
@@ -208,7 +208,7 @@ def _check_blobs(folder: Path) -> None:
 
 
 def _pack(folder: Path, file: Path) -> None:
-    """Puts a layout's folder into one tar file, beside first, and removes the folder."""
+    """Packs a layout's folder into one tar file, under a temporary name first, and removes the folder."""
     part = file.with_name(f"{file.name}.part")
     anonymous = lambda member: member.replace(mtime=0, uid=0, gid=0, uname="", gname="", deep=False)  # noqa: E731
     with tarfile.open(part, "w") as tar:

@@ -1,4 +1,4 @@
-"""A new image for training imports all that it is said to have, and has nothing that is not said."""
+"""Checks that a new training image imports everything that it declares, and has nothing else."""
 
 import json
 
@@ -7,7 +7,7 @@ from trainyard.kinds.images import Trainer, trainers
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import Image
 
-# Runs in the image. It reads what is installed before it imports: setuptools puts what it has inside onto the path.
+# Runs in the image. It lists what is installed before it imports: setuptools adds its vendored packages to the path.
 LOOK = """
 import importlib, importlib.util, json, pkgutil, sys
 asked, failed, there = json.loads(sys.argv[1]), {}, []
@@ -35,12 +35,12 @@ WRONG = {
 
 
 def declared(image: Image) -> Trainer | None:
-    """What `trainyard train` says that an image has; None: it is none for training."""
+    """The packages that `trainyard train` lists for an image; None if it isn't for training."""
     return next((one for one in trainers() if one.name == image.name), None)
 
 
 def check(engine: Engine, image: Image, tag: str) -> None:
-    """Asks a new image for training; any other passes. Raises TrainyardError with what differs."""
+    """Checks a new training image; any other passes. Raises TrainyardError with the differences."""
     trainer = declared(image)
     if not trainer:
         return

@@ -1,6 +1,6 @@
-"""Python packages of images: one list says which, `requirements.lock` their versions.
+"""Python packages of images: one list names them, `requirements.lock` has their versions.
 
-The `requirements.txt` of each, with hashes, is written from them by `trainyard versions wheels`.
+`trainyard versions wheels` generates the `requirements.txt` of each, with hashes.
 """
 
 import re
@@ -14,18 +14,18 @@ from packaging.utils import canonicalize_name
 
 from trainyard_dev import folders
 
-# (file, what is wrong, what to change)
+# (file, problem, fix)
 Finding = tuple[str, str, str]
 
 LIST = "images/requirements.yaml"
-CUDA = "-cuda"  # ends the names of images for GPUs that compute
+CUDA = "-cuda"  # suffix of names of images for GPUs that compute
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)[\s\\]+--hash=(sha256:[0-9a-f]+)$", re.M)
 _LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)$", re.M)
 
 
 @dataclass(frozen=True)
 class PackagePins:
-    """What an image's file must pin: package -> version, in order; what is left out although a package asks for it."""
+    """The pins of an image's file: package -> version, in order; and dependencies that are left out on purpose."""
 
     pins: dict[str, str]
     without: frozenset[str]
@@ -34,19 +34,19 @@ class PackagePins:
 
 @dataclass
 class ImagePackages:
-    """What the list says of every image, and what is wrong with it."""
+    """The list's settings for every image, and its errors."""
 
     images: dict[str, PackagePins] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
 def pins(text: str) -> dict[str, tuple[str, str]]:
-    """Package -> (version, hash) of an image's file."""
+    """Package -> (version, hash) from an image's file."""
     return {canonicalize_name(name): (version, digest) for name, version, digest in _PIN.findall(text)}
 
 
 def locked(root: Path) -> dict[str, str]:
-    """Package -> version of the development environment."""
+    """Package -> version in the development environment."""
     return {canonicalize_name(name): found for name, found in _LOCKED.findall((root / "requirements.lock").read_text())}
 
 
@@ -56,18 +56,18 @@ def file_of(root: Path, image: str) -> str:
 
 
 def trainers(root: Path) -> dict[str, dict[str, Any]]:
-    """What the list says of each image that trains."""
+    """The list's settings for each training image."""
     listed = yaml.load((root / LIST).read_text(), yaml.BaseLoader)["images"]
     return {image: spec for image, spec in listed.items() if spec.get("runs")}
 
 
 def key(image: str) -> str:
-    """What the contract calls an image: trainerTorch for trainer-torch, and for trainer-torch-cuda."""
+    """An image's name in the contract: trainerTorch for trainer-torch, and for trainer-torch-cuda."""
     return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image.removesuffix(CUDA))
 
 
 def wishes(root: Path, lock: Mapping[str, str]) -> ImagePackages:
-    """The list with the versions of `lock`, its own for what the lock lacks, and its exceptions."""
+    """The list with the versions of `lock`, its own versions for packages that the lock lacks, and its exceptions."""
     # Every scalar is a text: 3.10 is not a number.
     raw, made = yaml.load((root / LIST).read_text(), yaml.BaseLoader), ImagePackages()
     own = raw.get("versions", {})

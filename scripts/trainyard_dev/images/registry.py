@@ -1,6 +1,6 @@
-"""A registry beside the cluster: nodes ask it first for every image, so a cluster needs no other one.
+"""A registry for the cluster: nodes request every image from it first, so a cluster needs no other one.
 
-It runs as a container on kind's network under a fixed name. Its storage lies in the cache: what was pushed once is
+It runs as a container on kind's network under a fixed name. Its storage is in the cache: earlier pushes are
 there in the next run.
 """
 
@@ -19,21 +19,21 @@ from trainyard_dev.images.build import build, content_key
 from trainyard_dev.versions import Image
 
 NAME = "trainyard-registry"
-NETWORK = "kind"  # of every kind cluster
+NETWORK = "kind"  # network of every kind cluster
 PORT = 5000
 LABEL = "io.trainyard.role=registry"
-CONFIG = ROOT / "images/registry/config.yml"  # in our image, and over that of a pulled one
+CONFIG = ROOT / "images/registry/config.yml"  # included in our image, and mounted over that of a pulled one
 _RECORD = threading.Lock()  # images are pushed by several threads
 
 
 def start(engine: Engine, network: str, image: Callable[[], str]) -> str:
-    """Starts the registry if it isn't running; creates the network when it is missing.
+    """Starts the registry unless it is running; creates the network if it is missing.
 
     Args:
-        image: gives the reference of the program's image; it is asked when a container is to be started.
+        image: returns the reference of the program's image; called only if a container must be started.
 
     Returns:
-        host:port where this machine reaches it.
+        the registry's address for this machine, as host:port.
     """
     if engine("network", "inspect", network, check=False).returncode:
         engine("network", "create", network)
@@ -50,7 +50,7 @@ def start(engine: Engine, network: str, image: Callable[[], str]) -> str:
 
 
 def address(engine: Engine) -> str:
-    """host:port where this machine reaches the running registry."""
+    """The running registry's address for this machine, as host:port."""
     return engine("port", NAME, f"{PORT}/tcp").stdout.split()[0]
 
 
@@ -77,14 +77,14 @@ def repository(ref: str) -> tuple[str, str]:
 
 
 def is_pushed(image: Image, base: str) -> bool:
-    """Whether the registry's storage holds this very content of the image."""
+    """Whether the registry's storage has exactly this content of the image."""
     return _pushed().get(image.name) == content_key(image, base) and all(
         _manifest_link(ref).exists() for ref in (image.ref, *image.also)
     )
 
 
 def digest(ref: str) -> str:
-    """Digest of what the registry's storage serves for a reference; "" for nothing."""
+    """Digest that the registry's storage has for a reference; "" for none."""
     link = _manifest_link(ref)
     return link.read_text().strip() if link.exists() else ""
 
@@ -102,7 +102,7 @@ def push(engine: Engine, image: Image, base: str, address: str) -> None:
 
 def push_as(engine: Engine, local: str, target: str) -> None:
     """Pushes an image of the engine's store to `host:port/repository:tag`."""
-    if engine.name == "docker":  # the daemon takes plain HTTP from loopback addresses
+    if engine.name == "docker":  # the daemon accepts plain HTTP from loopback addresses
         engine("tag", local, target)
         engine("push", target)
         return
@@ -111,7 +111,7 @@ def push_as(engine: Engine, local: str, target: str) -> None:
 
 
 def mirror_config(folder: Path) -> Path:
-    """Writes containerd's hosts folder: any registry's image is asked for here first, then at its origin."""
+    """Writes containerd's hosts folder: every image is requested here first, then from its origin."""
     target = folder / "_default"
     target.mkdir(parents=True, exist_ok=True)
     (target / "hosts.toml").write_text(

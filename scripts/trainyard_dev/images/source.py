@@ -1,4 +1,4 @@
-"""Where a cluster's images come from: pulled from public registries, or built on this machine."""
+"""The source of a cluster's images: pulled from public registries, or built on this machine."""
 
 import urllib.error
 import urllib.request
@@ -16,18 +16,18 @@ API_HEADER = "Docker-Distribution-Api-Version"
 
 @dataclass(frozen=True)
 class Source:
-    """`kind` is pull or build; `reason` says in words why it was chosen."""
+    """`kind` is pull or build; `reason` explains the choice."""
 
     kind: str
     reason: str
 
     @property
     def base_ref(self) -> str:
-        """The name of that image, whether it is there or not."""
+        """The name of the base image, whether it exists or not."""
         return BUILT_BASE if self.kind == "build" else UPDATED_BASE
 
     def base(self, engine: Engine) -> str:
-        """The image that our own images stand on; it and that of the older suite are made where they lack."""
+        """The base of our own images; it and that of the older suite are made if missing."""
         make = make_base if self.kind == "build" else update_base
         make(engine, OLDER)
         return make(engine)
@@ -37,13 +37,13 @@ class Source:
         return build(engine, load().images["node"], base) if self.kind == "build" else load().exact("node-image")
 
     def registry_image(self, engine: Engine, base: str) -> str:
-        """The image of the registry beside the cluster."""
+        """The image of the cluster's registry."""
         if self.kind == "pull":
             return load().exact("registry-image")
         return build(engine, load().images["registry"], base)
 
     def served(self, images: list[Image]) -> list[Image]:
-        """Those of `images` that the cluster's own registry must hold; public registries serve the rest."""
+        """Images that the cluster's own registry must have; public registries serve the others."""
         return [image for image in images if not image.local and (self.kind == "build" or image.own)]
 
 
@@ -51,7 +51,7 @@ def choose(wanted: str) -> Source:
     """`pull` or `build`; `auto` builds, as no run has pulled yet.
 
     Raises:
-        UsageError: for any other word.
+        UsageError: `wanted` is any other word.
     """
     if wanted in ("pull", "build"):
         return Source(wanted, "asked for")
@@ -61,7 +61,7 @@ def choose(wanted: str) -> Source:
 
 
 def registry_answers(url: str = PROBE, seconds: float = 4) -> bool:
-    """Whether a public image registry answers; one that wants a login counts, a proxy's page or refusal does not."""
+    """Whether a public image registry answers; one that requires a login counts, a proxy's page or refusal does not."""
     try:
         with urllib.request.urlopen(url, timeout=seconds) as answer:
             return API_HEADER in answer.headers

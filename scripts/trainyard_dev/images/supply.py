@@ -1,6 +1,6 @@
-"""Binaries and images made beside the work that needs them: a graph, walked by one compiler and two image builders.
+"""Builds binaries and images in parallel with other work: a graph, processed by one compiler and two image builders.
 
-What all images stand on is a node of the graph like any other, made by a thread of its own.
+The base of all images is a node of the graph like any other, made by its own thread.
 
 A cluster starts as soon as its own images are in the registry; the platform's follow while it comes up, the trainers'
 while the platform is installed. A check that needs an image waits for it by name.
@@ -20,16 +20,16 @@ from trainyard_dev.tools.build import build as build_tools
 from trainyard_dev.tools.build import is_built
 from trainyard_dev.versions import Image, ToolSet, load
 
-STAGES = ("cluster", "install", "check")  # in this order images are made
+STAGES = ("cluster", "install", "check")  # images are made in this order
 BASE = "the base"  # the node of the graph that every image needs
-BUILDERS = 2  # at once; what they wait for is downloads and disks, the compiler takes the rest
+BUILDERS = 2  # at a time; they mostly wait for downloads and disks, the compiler uses the rest
 
 
 class Supply:
-    """What a run needs and the cache lacks, in the order in which the run will ask for it.
+    """Everything that a run needs and the cache lacks, in the order in which the run will need it.
 
     Args:
-        names: images to make, besides those of the stage `cluster`; None: all but those on demand.
+        names: images to make, in addition to those of the stage `cluster`; None: all except those on demand.
     """
 
     def __init__(self, engine: Engine, source: Source, names: Iterable[str] | None = None) -> None:
@@ -40,7 +40,7 @@ class Supply:
         self.steps: list[tuple[str, float, float]] = []  # (what was made, start, end) in Unix seconds
         self._state = threading.Condition()
         self._waiting = [image for image in self.images if not self._is_there(image)]
-        self._open = {image.name for image in self._waiting}  # what is not made yet
+        self._open = {image.name for image in self._waiting}  # images that are not made yet
         if self._open:
             self._open.add(BASE)
         self._taken: set[str] = set()
@@ -52,19 +52,19 @@ class Supply:
         self._threads: list[threading.Thread] = []
 
     def missing(self, stage: str = "") -> list[str]:
-        """Names of the images, of one stage or of all, that were not there at the beginning and are not yet made."""
+        """Names of the images, of one stage or of all, that were missing at the beginning and are not yet made."""
         with self._state:
             return [i.name for i in self._waiting if i.name in self._open and stage in ("", i.stage)]
 
     def start(self) -> None:
-        """Begins; returns at once."""
+        """Starts the work; returns at once."""
         jobs: list[Callable[[], None]] = [self._compile, self._make_base, *[self._build] * BUILDERS]
         self._threads = [threading.Thread(target=self._guarded, args=(job,), daemon=True) for job in jobs]
         for thread in self._threads:
             thread.start()
 
     def serve(self) -> str:
-        """Starts the cluster's registry, whose image is made first; what waits to be pushed follows. Its address."""
+        """Starts the cluster's registry, whose image is made first; pending pushes follow. Returns its address."""
         self.wait(["registry"])
         image = lambda: self.source.registry_image(self.engine, self.base)  # noqa: E731
         address = registry.start(self.engine, registry.NETWORK, image)
@@ -74,7 +74,7 @@ class Supply:
         return address
 
     def wait(self, names: Iterable[str]) -> None:
-        """Returns when these images, as far as they are made here, are there. Raises what kept one from being made."""
+        """Returns when these images exist, as far as they are made here. Raises the error that prevented one."""
         wanted = {image.name for image in self.images} & set(names)
         with self._state:
             self._state.wait_for(lambda: self._error or self._stopped or not wanted & self._open)
@@ -86,7 +86,7 @@ class Supply:
         self.wait(image.name for image in self.images if image.stage == stage)
 
     def close(self) -> None:
-        """Begins nothing more, and returns when what is under way has ended."""
+        """Starts nothing more, and returns when running work has ended."""
         with self._state:
             self._stopped = True
             self._state.notify_all()
@@ -112,7 +112,7 @@ class Supply:
                 self._state.notify_all()
 
     def _compile(self) -> None:
-        """Every set of binaries, in the order of the images that need them; the cluster's own tools come first."""
+        """Builds every set of binaries, in the order of the images that need them; the cluster's own tools first."""
         for tool in needed_tools(self._waiting):
             if self._over():
                 return
@@ -123,13 +123,13 @@ class Supply:
                     self._state.notify_all()
 
     def _make_base(self) -> None:
-        """What every image stands on; nothing where no image is to be made."""
+        """Makes the base of every image; nothing if no image is to be made."""
         if BASE in self._open:
             self.source.base(self.engine)
             self._made(BASE)
 
     def _build(self) -> None:
-        """Takes the first image whose binaries, base and parent are there, makes it, and takes the next."""
+        """Repeatedly makes the first image whose binaries, base and parent exist."""
         while image := self._next():
             if image in self._built:
                 with self._step(f"push {image.name}"):
@@ -152,7 +152,7 @@ class Supply:
             self._state.notify_all()
 
     def _next(self) -> Image | None:
-        """What a builder does next: an image to push once there is a registry, else one that can be made."""
+        """A builder's next image: one to push once there is a registry, else one that can be made."""
         with self._state:
             while not self._over() and self._open:
                 to_push = [image for image in self._built if self._address and image.name not in self._pushing]
@@ -174,7 +174,7 @@ class Supply:
 
     @contextmanager
     def _step(self, name: str) -> Iterator[None]:
-        """Times one thing that is made, and says so when it is done."""
+        """Times one step, and prints a line when it is done."""
         since, ending = time.time(), "FAILED"
         try:
             yield
@@ -186,11 +186,11 @@ class Supply:
 
 
 def needed_tools(images: Sequence[Image]) -> list[ToolSet]:
-    """What must be compiled to make these images and to run a cluster of them, each set once, in the order of need."""
+    """The binaries needed for these images and for running a cluster of them, each set once, in the order of need."""
     known = load().tools
     order = [known["kind"]]
     for stage in STAGES:
         order += [tool for image in images if image.stage == stage for tool in tools_of(image)]
         if stage == STAGES[0]:
-            order += [known["kubernetes"], known["helm"]]  # this machine runs both in any case
+            order += [known["kubernetes"], known["helm"]]  # this machine itself runs both
     return list({tool.name: tool for tool in order}.values())

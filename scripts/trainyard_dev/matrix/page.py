@@ -13,19 +13,19 @@ HEAD = """\
 # Support
 
 After this page you can say which versions are tested together, when support of each part ends, and how fast fixes come.
-`bin/trainyard versions sync` writes it out of `versions.yaml`, `support.yaml` and the results of `make matrix`,
-`docs/support/matrix.json`. Ends of support are those known on {day}; `make audit` reports what has ended since.
+`bin/trainyard versions sync` generates this page from `versions.yaml`, `support.yaml` and `docs/support/matrix.json`,
+the results of `make matrix`. Ends of support are as known on {day}; `make audit` reports what has ended since.
 
 ## Kubernetes
 
 """
 GROUPS_ARE = """\
-*policies*, *charts*, *scheduling* and *pipelines* are the groups of `make test` with the API server of that
-version; scheduler, controllers and kubelets in them are those that we ship or pin. *main job* is
-`make e2e KUBERNETES=…`, on a whole cluster of it."""
+*policies*, *charts*, *scheduling* and *pipelines* are the groups of `make test`, run with the API server of that
+version and the scheduler, controllers and kubelets that we ship or pin. *main job* is `make e2e KUBERNETES=…`,
+run on a whole cluster of that version."""
 CEILING = """\
-The chart installs on versions below {ceiling}: the next one after the newest on which *policies* passed, which brings
-the whole chart to that API server."""
+The chart installs on versions below {ceiling}, the first one after the newest on which *policies* passed; that group
+applies the whole chart to the API server."""
 
 
 def render(root: Path, raw: dict[str, Any]) -> str:
@@ -40,7 +40,7 @@ def render(root: Path, raw: dict[str, Any]) -> str:
 def _kubernetes(known: Support, matrix: Matrix, raw: dict[str, Any]) -> Iterator[str]:
     groups = (*GROUPS, MAIN_JOB)
     own = str(raw["components"][FAMILY])
-    yield f"| | API server of | support ends | {' | '.join(groups)} |"
+    yield f"| | API server | support ends | {' | '.join(groups)} |"
     yield f"|---|---|---|{'---|' * len(groups)}"
     minors = support.minors(raw)
     for minor, line in known.kubernetes.items():
@@ -80,7 +80,7 @@ def _parts(known: Support, raw: dict[str, Any]) -> Iterator[str]:
 
 def _past(known: Support, raw: dict[str, Any]) -> Iterator[str]:
     have = support.pinned(raw)
-    yield "| | why it stays |"
+    yield "| | why it is kept |"
     yield "|---|---|"
     for line in (*known.kubernetes.values(), *known.lines.values()):
         if line.past:
@@ -88,7 +88,7 @@ def _past(known: Support, raw: dict[str, Any]) -> Iterator[str]:
 
 
 def _fixes(known: Support) -> Iterator[str]:
-    yield "What we aim for, counted from the day on which a fix is known; only the newest release gets them."
+    yield "Our targets, counted from the day on which a fix is known. Only the newest release gets fixes."
     yield ""
     yield "| what | within | how |"
     yield "|---|---|---|"
@@ -98,7 +98,7 @@ def _fixes(known: Support) -> Iterator[str]:
 
 def _end(line: Line, known: Support) -> str:
     if line.ends == NEVER_SAID:
-        return "no day named"
+        return "not announced"
     shown = "over" if line.ends == OVER else line.ends
     return f"**{shown}**" if line.over(known.gone_through) else shown
 

@@ -46,7 +46,7 @@ def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
 
 
 def key_figures(figures: Mapping[str, Any], most: int = 4) -> str:
-    """The first few short figures in one line; long ones are for the page. What trainings are asked first leads."""
+    """The first few short figures in one line, beginning with those about trainings; long ones are on the page."""
     short = []
     for key in sorted(figures, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST)):
         value = figures[key]
@@ -81,7 +81,7 @@ def _lines(check: Check, longest: int, width: int, colour: bool) -> list[str]:
 
 
 def _refused(check: Check) -> str:
-    """An attack in a few words; the message is for the page."""
+    """A refused attack in a few words; the page has the message."""
     refusal = groups.refusal(check)
     by = f"refused by {refusal['refused_by']}" if refusal["refused_by"] else ""
     return one_line(": ".join(filter(None, (refusal["who"], refusal["tried"], by))))

@@ -1,4 +1,4 @@
-"""What options cost on the cluster of a run: a row for each part, and its drawing."""
+"""The cost of options on a run's cluster: a row for each part, and its drawing."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from trainyard_dev.report.model import COSTS, Run
 
 
 def table(run: Run) -> list[dict[str, Any]]:
-    """A row for each part of an option, after it the sum of the option; empty where no check measured.
+    """A row for each part of an option, followed by the sum of the option; empty if no check measured it.
 
     The figure `costs` of a check has one entry a pod,
     `[{"option", "part", "pod", "cores", "memory_mib", "limit_mib", "ready_s"}]`:
-    cores are the mean over what was measured, memory is the working set, limits and seconds are of a pod.
+    cores are the mean over the measurement, memory is the working set, limits and seconds are of a pod.
     """
     pods = [pod for check in run.checks for pod in check.figures.get(COSTS, [])]
     rows = []
@@ -36,7 +36,7 @@ def _row(option: str, what: str, pods: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def drawn(run: Run) -> str:
-    """Cores and memory of each part as bars; "" where no check measured."""
+    """Cores and memory of each part as bars; "" if no check measured it."""
     parts = [row for row in table(run) if row["what"] != "all"]
     if not parts:
         return ""

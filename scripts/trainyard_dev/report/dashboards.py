@@ -1,13 +1,13 @@
-"""A page for each dashboard that a run has looked at: its panels with their queries, and what these gave, drawn."""
+"""A page for each dashboard that a run has queried: its panels with their queries, and the results, drawn."""
 
 from trainyard_dev.report import html, panel_svg, templates
 from trainyard_dev.report.model import Run
 
 
 def render(run: Run) -> dict[str, str]:
-    """The pages by the names of their files; none for a run without such a check.
+    """The pages by file name; none for a run without such a check.
 
-    What is drawn is the figure `dashboards` of a check, of the shape that `trainyard_dev.e2e.panel_data.shown` makes.
+    The source is the figure `dashboards` of a check, in the form of `trainyard_dev.e2e.panel_data.shown`.
     """
     return {
         file: templates.render(
@@ -21,7 +21,7 @@ def render(run: Run) -> dict[str, str]:
 
 
 def _panel(panel: dict, step: float) -> dict:
-    """A panel as the template takes it: what is drawn, and a row for each series."""
+    """A panel in the form that the template needs: the drawing, and a row for each series."""
     series = [one for query in panel["queries"] for one in query["series"]]
     rows = [
         {"name": one["name"], "colour": panel_svg.colour(index), "said": panel_svg.last_value(one, panel["unit"])}

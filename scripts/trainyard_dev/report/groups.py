@@ -1,4 +1,4 @@
-"""Checks by group: the part of the id before the first dot, with the title that people read."""
+"""Checks by group: the part of the id before the first dot, with a readable title."""
 
 from collections.abc import Iterable
 
@@ -41,7 +41,7 @@ def grouped(checks: Iterable[Check]) -> dict[str, list[Check]]:
 
 
 def title(group: str) -> str:
-    """What a group is called; one without a title of its own is called by its id."""
+    """A group's title; by default its id."""
     return TITLES.get(group) or group.replace("-", " ").capitalize()
 
 
@@ -53,9 +53,9 @@ def passed_of(checks: list[Check]) -> str:
 
 
 def refusal(check: Check) -> dict[str, str]:
-    """An attack as the table has it: who tried what, who refused it, and in which words.
+    """An attack as a table row: who tried what, who refused it, and in which words.
 
-    An attack that was not refused has no refusal to show; its row then says why the check failed.
+    An attack that was not refused has no refusal to show; its row then has the reason why the check failed.
     """
     figures = {key: str(value) for key, value in check.figures.items()}
     return {

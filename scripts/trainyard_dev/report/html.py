@@ -29,6 +29,6 @@ def junit(run: Run) -> str:
 
 
 def pages(run: Run) -> dict[str, dict[str, Any]]:
-    """What a run saw of each dashboard, by the name of its page."""
+    """The data of each dashboard that a run queried, by the name of its page."""
     seen = [check.figures[BOARDS] for check in run.checks if BOARDS in check.figures]
     return {f"dashboard-{board['name']}.html": {**one, "board": board} for one in seen for board in one["boards"]}

@@ -1,19 +1,19 @@
-"""How long requests take with something beside and without, in an SVG file: a panel a service, a bar a figure."""
+"""Duration of requests with other load and without, as an SVG file: a panel per service, a bar per figure."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
-# Okabe and Ito's colours, which people with colour-blindness tell apart.
+# Okabe and Ito's colours, which people with colour blindness can tell apart.
 SIDES = {"without": "#0072B2", "beside": "#D55E00"}
 WIDTH, MARGIN, LABEL, VALUE = 820, 16, 190, 96  # pixels
 BAR, GAP, HEAD, FOOT = 14, 4, 30, 14
 
 
 def draw(title: str, panels: Mapping[str, Mapping[str, Mapping[str, float]]], figures: Sequence[str]) -> str:
-    """Bars begin at zero; panels have a scale of their own, since services differ more than their sides.
+    """Bars begin at zero; each panel has its own scale, since services differ more than the two sides.
 
     Args:
-        panels: by service, then by a key of SIDES: milliseconds by figure, and what else is there.
+        panels: by service, then by a key of SIDES: milliseconds by figure, and further values.
     """
     tall = HEAD + len(figures) * (len(SIDES) * BAR + 2 * GAP) + FOOT
     height = 2 * MARGIN + 48 + len(panels) * tall

@@ -1,6 +1,6 @@
-"""What an end-to-end run is made of: checks, spans of time, versions, and what was mock.
+"""The parts of an end-to-end run's report: checks, spans of time, versions, and mocks.
 
-Times are Unix seconds (float), durations are seconds. A value that would make the report lie (a skip without a reason,
+Times are Unix seconds (float), durations are seconds. A value that would falsify the report (a skip without a reason,
 two checks of one id, a span that ends before it starts) is refused with ``TrainyardError`` when it is made.
 """
 
@@ -14,14 +14,14 @@ from trainyard.errors import TrainyardError
 Status = Literal["passed", "failed", "skipped"]
 GpuKind = Literal["mock", "real"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "skipped")
-# Figures that have drawings of their own and are no line of a table: what dashboards showed, what options cost.
+# Figures that are drawn and not listed in a table: the dashboards' data, the options' costs.
 BOARDS, COSTS = DRAWN = ("dashboards", "costs")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is drawn. ``svg`` is a whole document, ``text`` says what it shows."""
+    """A figure that is drawn. ``svg`` is a whole document, ``text`` describes it."""
 
     text: str
     svg: str
@@ -29,10 +29,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked.
+    """One check and its result.
 
     ``id`` is lower case with dots (``train.pytorchjob``); the part before the first dot groups checks. ``reason`` says
-    why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these, and
+    why a check failed or was skipped. ``figures`` holds measurements: numbers, texts, lists or maps of these, and
     pictures.
     """
 
@@ -123,9 +123,9 @@ class Verdict:
 
 @dataclass
 class Run:
-    """One end-to-end run. Fill ``checks`` and ``spans`` while it goes on, set ``ended``, then ``write`` it.
+    """One end-to-end run. Fill ``checks`` and ``spans`` during the run, set ``ended``, then ``write`` it.
 
-    ``versions`` maps a component to its version; ``images`` maps an image reference to where it came from or its
+    ``versions`` maps a component to its version; ``images`` maps an image reference to its source or its
     digest; ``image_source`` is ``pull`` or ``build``; ``mocks`` lists, one sentence each, what was mock or could not
     be tested here; ``cause`` is the probable cause of a failure.
     """

@@ -1,4 +1,4 @@
-"""Colours of the timeline's phases: fixed for the known ones, taken in order for free ones.
+"""Colours of the timeline's phases: fixed for known phases, assigned in order for others.
 
 Every fill carries white text at a contrast of at least 4.5 and stands out from a white and from a dark page at 2.5.
 """
@@ -35,7 +35,7 @@ _ORDER = ("queued", "placed", "pulling", "running", "done")
 
 
 def colours(phases: Iterable[str]) -> dict[str, str]:
-    """A colour for each phase, in the order of a legend: free phases as they come, then those of a job's life."""
+    """A colour for each phase, in the order of a legend: other phases as they appear, then those of a job's life."""
     distinct = list(dict.fromkeys(phases))
     free = [p for p in distinct if p not in KNOWN]
     result = {phase: FREE[i % len(FREE)] for i, phase in enumerate(free)}

@@ -1,4 +1,4 @@
-"""Draws what a panel of a dashboard shows: lines over time, bars of the last numbers, or one number."""
+"""Draws a panel of a dashboard: lines over time, bars of the last numbers, or one number."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -17,7 +17,7 @@ Values = Sequence[float | None]
 
 
 def colour(index: int) -> str:
-    """The colour of a panel's series by its place."""
+    """The colour of a panel's series by its index."""
     return palette.FREE[index % len(palette.FREE)]
 
 
@@ -35,7 +35,7 @@ def last_value(one: dict[str, Any], unit: str) -> str:
 def lines(series: Sequence[dict[str, Any]], unit: str, step: float) -> Markup:
     """All series over time as one `<svg>`; `step` is the seconds between two numbers. A gap stays a gap."""
     found = [value for one in series for value in one["values"] if value is not None]
-    low, high = min([0.0, *found]), max([0.0, *found])  # zero is always in it
+    low, high = min([0.0, *found]), max([0.0, *found])  # the scale always includes zero
     high = high if high > low else low + 1.0
     count = max((len(one["values"]) for one in series), default=2)
     across, down = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -67,7 +67,7 @@ def lines(series: Sequence[dict[str, Any]], unit: str, step: float) -> Markup:
 
 
 def bars(series: Sequence[dict[str, Any]], unit: str) -> Markup:
-    """The last number of each series as a bar, all to one scale."""
+    """The last number of each series as a bar, all with the same scale."""
     sizes = [abs(last(one["values"]) or 0.0) for one in series]
     scale = (WIDTH - NAME_W - NUMBER_W) / (max(sizes, default=0.0) or 1.0)
     return templates.render(

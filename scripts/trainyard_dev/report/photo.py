@@ -1,4 +1,4 @@
-"""What a screen showed, as a picture of the report."""
+"""A screenshot as a picture of the report."""
 
 import base64
 import struct
@@ -11,7 +11,7 @@ _MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def photo(text: str, file: Path) -> Picture:
-    """A PNG inside a document of its own, so that the report stays one file; `text` says what it shows."""
+    """A PNG inside its own SVG document, so that the report stays one file; `text` describes it."""
     raw = file.read_bytes()
     if not raw.startswith(_MAGIC) or len(raw) < 24:
         raise TrainyardError("not a PNG", where=str(file))

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainyard_dev.report.model import Picture
 
-# What neither XML 1.0 nor a terminal takes: control characters but tab and newline, surrogates, non-characters.
+# Characters that XML 1.0 or a terminal refuses: controls except tab and newline, surrogates, non-characters.
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -20,7 +20,7 @@ def clean(text: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it: no NaN, no objects, string keys, sets in order, what a picture shows."""
+    """``value`` as strict JSON: no NaN, no objects, string keys, sorted sets, the text of a picture."""
     if isinstance(value, Picture):
         return clean(value.text)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -59,7 +59,7 @@ def words(key: str) -> str:
 
 
 def figure(value: Any) -> str:
-    """One figure as text for people: three decimals, lists joined, maps as ``key: value; …``."""
+    """One figure as readable text: three decimals, lists joined, maps as ``key: value; …``."""
     if isinstance(value, Picture):
         return clean(value.text)
     if isinstance(value, bool):

@@ -20,7 +20,7 @@ MOCKS = [
 
 
 def sample(*, failing: bool = False, warm: bool = False) -> Run:
-    """A run like a real one: cold (images built first) or ``warm``, all well or ``failing`` in TFJob."""
+    """A realistic run: cold (images built first) or ``warm``, all passed or ``failing`` in TFJob."""
     run = Run(
         started=START,
         ended=START,
@@ -130,7 +130,7 @@ def _jobs(run: Run, at: float, failing: bool) -> float:
 
 
 def _promises(failing: bool) -> list[Check]:
-    """What a platform of many teams promises beyond training."""
+    """Checks of a multi-team platform's promises beyond training."""
     denial = (
         'queues.scheduling.volcano.sh "vision" is forbidden: the namespace speech may use the queues speech, shared'
     )

@@ -1,4 +1,4 @@
-"""The templates of every form of the report: the pages, the timeline, the drawings of panels, JUnit XML.
+"""The templates of every form of the report: pages, timeline, drawings of panels, JUnit XML.
 
 Every value is cleaned and escaped where it is written.
 """
@@ -22,7 +22,7 @@ _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
 
 
 def render(name: str, **values: Any) -> Markup:
-    """What a template makes of its values; a form that stands inside another is not escaped again."""
+    """The rendered template; one form inside another is not escaped again."""
     return Markup(_environment().get_template(name).render(values))
 
 
@@ -57,17 +57,17 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """What a template writes, before it is escaped: free of what no page may hold."""
+    """A template's output value before it is escaped, without characters that no page may have."""
     return value if isinstance(value, Markup) else clean(value)
 
 
 def _address(picture: Picture) -> str:
-    """The picture as an address, whose document can neither run scripts nor ask for anything."""
+    """The picture as a data URL; its document can neither run scripts nor load anything."""
     return f"data:image/svg+xml;base64,{base64.b64encode(picture.svg.encode()).decode()}"
 
 
 def _attribute(text: str) -> Markup:
-    """A text of several lines as an attribute of XML, where a bare newline reads as a space."""
+    """A text of several lines as an XML attribute, where a bare newline reads as a space."""
     return Markup(escape(clean(text)).replace("\n", Markup("&#10;")).replace("\t", Markup("&#09;")))
 
 

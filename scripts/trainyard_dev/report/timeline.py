@@ -17,14 +17,14 @@ WIDTH, GUTTER, RIGHT = 1080, 168, 84
 ROW, BAR, AXIS, TITLE, GAP = 26, 18, 26, 30, 26
 CHAR = 6.7  # widest average character of the 12-pixel label font, pixels
 MARK = 6
-ZOOM_BELOW = 0.5  # the share of the run below which jobs get a panel of their own
+ZOOM_BELOW = 0.5  # the share of the run below which jobs get their own panel
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 GRAIN = "Queued to done come from Kubernetes timestamps with a grain of 1 s: a phase may be off by 1 s at each end."
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One lane: its name, its rows of spans that don't overlap within a row, and where it begins in its panel."""
+    """One lane: its name, its rows of spans that don't overlap within a row, and its position in the panel."""
 
     name: str
     rows: list[list[Span]]
@@ -54,20 +54,20 @@ class Panel:
         return max(2.0, self.x(span.end) - self.x(span.start))
 
     def text(self, span: Span) -> str:
-        """What fits into the span's bar."""
+        """The part of the label that fits into the span's bar."""
         took = duration(span.seconds)
         texts = (f"{span.phase} {took}", span.phase, took)
         return next((text for text in texts if len(text) * CHAR + 10 <= self.wide(span)), "")
 
     def edge(self, row: Sequence[Span], colours: dict[str, str]) -> float:
-        """Where the last bar or mark of a row ends."""
+        """The end of a row's last bar or mark."""
         return max(
             self.x(span.start) + (self.wide(span) if span.seconds and colours[span.phase] else MARK) for span in row
         )
 
 
 def document(spans: Sequence[Span], started: float, ended: float) -> str:
-    """The timeline as an SVG file of its own."""
+    """The timeline as a separate SVG file."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + str(render(spans, started, ended))
 
 
@@ -167,7 +167,7 @@ def ticks(start: float, end: float, most: int = 9) -> list[float]:
 
 @dataclass(frozen=True)
 class Key:
-    """A phase in the legend, at its place; ``is_moment``: it is drawn as a mark."""
+    """A phase in the legend, at its position; ``is_moment``: it is drawn as a mark."""
 
     phase: str
     colour: str
@@ -177,7 +177,7 @@ class Key:
 
 
 def _legend(colours: dict[str, str], moments: set[str], top: int) -> list[Key]:
-    """All phases, wrapped to the width; ``moments`` are those drawn as marks only."""
+    """All phases, wrapped to the width; ``moments`` are those drawn only as marks."""
     keys, x, y = [], 12.0, top + 4
     for phase, colour in colours.items():
         width = 22 + len(phase) * CHAR + 18

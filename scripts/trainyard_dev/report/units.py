@@ -1,4 +1,4 @@
-"""Numbers with their unit, as Grafana's names of units mean them."""
+"""Numbers with their unit, as Grafana formats them."""
 
 from trainyard_dev.report.plain import duration
 
@@ -8,7 +8,7 @@ _BEHIND = {"celsius": " °C", "watt": " W", "reqps": "/s", "ops": "/s", "percent
 
 
 def shown(value: float, unit: str) -> str:
-    """`0.82` of `percentunit` is `82 %`; a unit that is not known stands behind the number."""
+    """`0.82` of `percentunit` is `82 %`; an unknown unit is appended to the number."""
     if unit == "percentunit":
         return f"{_number(value * 100)} %"
     if unit in ("bytes", "decmbytes", "Bps"):

@@ -1,4 +1,4 @@
-"""Writes the report: every form is made in memory first, then each file is put in place in one move."""
+"""Writes the report: every form is made in memory first, then each file is replaced atomically."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SCHEMA = 1
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """The run as plain data, the shape of ``summary.json``."""
+    """The run as plain data, in the form of ``summary.json``."""
     verdict = run.verdict
     data: dict[str, Any] = {
         "schema": SCHEMA,
@@ -43,10 +43,10 @@ def summary(run: Run) -> dict[str, Any]:
 def write(run: Run, out: Path) -> list[Path]:
     """Write ``report.html``, ``timeline.svg``, ``junit.xml`` and ``summary.json`` into ``out``; returns their paths.
 
-    A run that looked at dashboards gets a page for each, ``dashboard-<name>.html``.
+    A run that queried dashboards gets a page for each, ``dashboard-<name>.html``.
 
-    ``summary.json`` comes last, so where it is, the others are too. Nothing is left half written: what can't be
-    written raises ``TrainyardError`` and the files of an earlier run stay whole.
+    ``summary.json`` comes last, so if it exists, the others do, too. No file is left half written: on an error
+    this raises ``TrainyardError`` and the files of an earlier run stay whole.
     """
     run.validate()
     texts = {

@@ -1,1 +1,1 @@
-"""Copies of pins and files that are made from others: written by `versions sync`, compared by its `--check`."""
+"""Copies of pins, and generated files: written by `versions sync`, compared by its `--check`."""

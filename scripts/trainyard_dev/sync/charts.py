@@ -1,4 +1,4 @@
-"""Writers of the charts' own files: what a new component lacks, versions in Chart.yaml, tags, the list of releases."""
+"""Writers of the charts' own files: missing files of a new component, versions in Chart.yaml, tags, releases."""
 
 import json
 import re
@@ -29,9 +29,9 @@ _NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
 
 
 def components(tree: Tree, raw: dict[str, Any]) -> None:
-    """Chart.yaml of a component of ours that has none, and the umbrella's dependency on one that it does not name.
+    """Missing Chart.yaml of our components, and the umbrella's missing dependencies.
 
-    Names what it can't tell: a component without a version.
+    Reports a component without a version.
     """
     if not tree.exists(UMBRELLA):
         return
@@ -70,7 +70,7 @@ def picture(tree: Tree) -> None:
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
-    """Names under `images`, pairs of repository and tag, and Volcano's one tag for all of its images."""
+    """Names under `images`, pairs of repository and tag, and Volcano's single tag for all of its images."""
     known = by_repository(raw)
     pinned = known | {repo.partition("/")[2]: ref.partition("/")[2] for repo, ref in known.items()}
     volcano = next((ref.rpartition(":")[2] for repo, ref in pinned.items() if repo.startswith("volcanosh/")), "")
@@ -97,7 +97,7 @@ def values(tree: Tree, raw: dict[str, Any]) -> None:
 
 
 def _texts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Every text below a value: its path, and the mapping or list that holds it."""
+    """Every text below a value: its path, and the mapping or list that contains it."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, below in inside:
         if isinstance(below, str):
@@ -108,11 +108,11 @@ def _texts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
 def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None]) -> None:
     """`charts/*/Chart.yaml`, and the umbrella's list of its parts.
 
-    A chart whose version is its appVersion's number follows the component; any other has ours, and the component's
+    A chart whose version equals its appVersion follows the component; any other has our version, and the component's
     as appVersion.
 
     Args:
-        upstream: the version of a chart that lies in a Go module; None for any other.
+        upstream: returns the version of a chart in a Go module; None for any other.
     """
     own = str(raw["trainyard"])
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")):
@@ -138,7 +138,7 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
         own = f"charts/{name}/Chart.yaml"
         wanted = str(tree.data(own)["version"]) if tree.exists(own) else upstream(name)
         component = raw["components"].get(registry.pin_of(name))
-        # A chart that can't be looked at may have kept its number over a patch release.
+        # A chart that can't be read may have kept its version across a patch release.
         if wanted is None and component and held.split(".")[:2] != component.split(".")[:2]:
             wanted = component
         if wanted is None and component is None:
@@ -149,11 +149,11 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
 
 
 def ceiling(tree: Tree) -> None:
-    """The newest Kubernetes that charts may be installed on, as `make matrix` found it."""
+    """The newest Kubernetes on which charts may be installed, from the results of `make matrix`."""
     try:
         wanted = results.ceiling(results.read(tree.root))
     except TrainyardError:
-        return  # the page that is made of the same results says so
+        return  # the page made from the same results reports it
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")) if wanted else ():
         file = path.relative_to(tree.root).as_posix()
         data = tree.data(file)
@@ -163,7 +163,7 @@ def ceiling(tree: Tree) -> None:
 
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
-    """What this release installs, in `charts/trainyard/releases.yaml`."""
+    """The contents of this release, in `charts/trainyard/releases.yaml`."""
     if not (tree.exists(RELEASES) and tree.exists(UMBRELLA)):
         return
     data = tree.data(RELEASES)

@@ -1,4 +1,4 @@
-"""`trainyard versions digests`: digests of upstream's images, as registries give them, written into versions.yaml."""
+"""`trainyard versions digests`: digests of upstream's images, from registries, written into versions.yaml."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from trainyard_dev.sync.images import upstream
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import FILE, UNPROVED, read
 
-# Reference -> digest, "" where the registry holds nothing; raises TrainyardError where none answers.
+# Reference -> digest, "" if the registry has none; raises TrainyardError if no registry answers.
 Ask = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class DigestCheck:
-    """What came of one image: `said` is for the person, `bad` where the pinned digest is another."""
+    """The result for one image: `said` is for the user, `bad` if the pinned digest differs."""
 
     name: str
     said: str
@@ -24,7 +24,7 @@ class DigestCheck:
 
 
 def fill(root: Path, ask: Ask) -> list[DigestCheck]:
-    """Asks for every image; writes those that were unproved, and never another digest over one that is there.
+    """Queries every image; writes missing digests, and never replaces an existing one.
 
     Raises:
         TrainyardError: versions.yaml can't be read.

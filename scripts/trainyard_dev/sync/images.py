@@ -1,4 +1,4 @@
-"""Image references of the whole tree: those of pinned repositories are written, any other is left to somebody."""
+"""Image references in the whole tree: pinned repositories are updated, any other is reported."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UNPROVED
 
 HOSTS = r"(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|localhost)"
-# A reference that names its host. One that goes on with a placeholder, or is part of a URL, doesn't count.
+# A reference that includes its host. One that continues with a placeholder, or is part of a URL, doesn't count.
 FULL = re.compile(
     rf"(?<![\w./-]){HOSTS}/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?(?![\w/]*[/{{<$:*])"
 )
 _IMAGE_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?image[\"']?:\s*[\"']?([^\s\"'#]+)")
 _LATEST = re.compile(r"[\w}/]:latest\b")
-# Folders and files whose text is searched for references; tests invent their own.
+# Folders and files that are searched for references; tests invent their own.
 SEARCHED = ("charts", "manifests", "images", "pipelines", "scripts", "docs", "README.md", "CONTRIBUTING.md", "policies")
-# What attempts and cases invent, and what articles of the field name: ours are written there, others stay.
+# Invented references in attacks and cases, and those of published articles: only our own are updated there.
 INVENTED = ("scripts/trainyard_dev/e2e/arrivals/", "policies/")
 YAML_ONLY = ("charts", "manifests", "images")
 TEXT = {".yaml", ".yml", ".tpl", ".txt", ".py", ".md", ".sh", ".json", ""}
@@ -37,7 +37,7 @@ def repository(ref: str) -> str:
 
 
 def by_repository(raw: dict[str, Any]) -> dict[str, str]:
-    """The one pinned reference of each repository; what an image is `also` called counts only where it has no own."""
+    """The one pinned reference of each repository; an image's `also` names only count for repositories without one."""
     also = {repository(ref): ref for image in raw["images"].values() for ref in image.get("also", ())}
     own = {repository(image["ref"]): image["ref"] for image in raw["images"].values()}
     return also | {repository(ref): ref for ref in raw["pull"].values()} | own
@@ -81,7 +81,7 @@ def base_of(file: str, raw: dict[str, Any]) -> str:
 
 
 def in_text(file: str, text: str, known: set[str]) -> Iterator[tuple[int, str, str]]:
-    """References of any text file that are not pinned: line, what is wrong, what to change."""
+    """References in a text file that are not pinned: line, problem, fix."""
     for number, line in enumerate(text.splitlines(), 1):
         if "/" not in line and ":latest" not in line:
             continue  # most lines
@@ -95,7 +95,7 @@ def in_text(file: str, text: str, known: set[str]) -> Iterator[tuple[int, str, s
 
 
 def stood_on(text: str, base: str) -> Iterator[tuple[int, str, str]]:
-    """Lines of a Containerfile that stand on anything but `${BASE}`, nothing or its own stages, and another BASE."""
+    """Lines of a Containerfile whose FROM isn't `${BASE}`, scratch or an own stage, and a wrong default BASE."""
     stages = {"${BASE}", "scratch"}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -109,13 +109,13 @@ def stood_on(text: str, base: str) -> Iterator[tuple[int, str, str]]:
 
 
 def upstream(raw: dict[str, Any]) -> dict[str, str]:
-    """The images that others publish: name -> reference; those of `pull` by their key."""
+    """Images that others publish: name -> reference; those of `pull` by their key."""
     theirs = {n: i["ref"] for n, i in raw["images"].items() if not i.get("own") and not i.get("local")}
     return theirs | {name: str(ref) for name, ref in raw.get("pull", {}).items()}
 
 
 def published(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Images without an exact tag, and those of upstream without the file that publishes them or their digest."""
+    """Images without an exact tag, and upstream's without the file that publishes them or without digest."""
     for ref in sorted(references(raw)):
         if ref.rpartition("/")[2].partition(":")[2] in ("", "latest"):
             yield f"the image {ref} has no exact tag", "name one"
@@ -140,7 +140,7 @@ def published(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:
-    """The text files of these folders, and those of the entries that are files."""
+    """The text files in these folders, and the entries that are files themselves."""
     for entry in entries:
         top = root / entry
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
@@ -150,5 +150,5 @@ def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:
 
 
 def is_reference(file: str, text: str) -> bool:
-    """Whether a path is meant as an image: without a tag only YAML means one, which then lacks its tag."""
+    """Whether a path is meant as an image: without a tag only in YAML, where the tag is then missing."""
     return ":" in text or (file.startswith(YAML_ONLY) and (not file.startswith("charts") or "/images/" in file))

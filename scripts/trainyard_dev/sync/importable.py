@@ -1,6 +1,6 @@
-"""What images of members' code can import, out of the list of their packages: scripts/trainyard/kinds/images.yaml.
+"""Packages that images can import for members' code, from the package list: scripts/trainyard/kinds/images.yaml.
 
-The check train.imports imports all of it.
+The check train.imports imports all of them.
 """
 
 from collections.abc import Mapping
@@ -47,6 +47,6 @@ def render(root: Path) -> str:
 
 
 def _modules(names: Mapping[str, list[str]], package: str) -> list[str]:
-    """What a package brings: as its own entry says, else that of all that begin alike, else its name."""
+    """A package's modules: from its own entry, else from one for all with the same prefix, else its name."""
     alike = (found for name, found in names.items() if name.endswith("*") and package.startswith(name[:-1]))
     return names[package] if package in names else next(alike, [package.replace("-", "_")])

@@ -1,4 +1,4 @@
-"""What must hold and no command writes: `versions.yaml` in itself, exact pins of Python, ends of support, figures."""
+"""Rules that hold without a writer: consistency of `versions.yaml`, exact Python pins, ends of support, figures."""
 
 import importlib.metadata
 import re
@@ -23,7 +23,7 @@ from trainyard_dev.sync.tree import Difference
 
 
 def differences(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
-    """Everything of a tree that does not hold."""
+    """All broken rules of a tree."""
     checks = (pins(raw), python(root), wheels.outdated(root), support.differences(root, raw),
               measured(root))  # fmt: skip
     for found in checks:
@@ -31,7 +31,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
 
 
 def pins(raw: dict[str, Any]) -> Iterator[Finding]:
-    """`versions.yaml` itself: what it says twice, it says alike."""
+    """`versions.yaml` itself: repeated facts agree."""
     tools, components = raw["tools"], raw["components"]
     for name, version in components.items():
         if name in tools and _bare(tools[name]["version"]) != _bare(version):
@@ -96,7 +96,7 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
 
 
 def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Finding]:
-    """What the wheel asks for: a lower and an upper bound, and what is locked lies between them."""
+    """The wheel's requirements: each has a lower and an upper bound, and the locked version is between them."""
     for wish in wishes:
         found = Requirement(wish)
         signs = {one.operator for one in found.specifier}
@@ -109,21 +109,21 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Finding]:
 
 
 def measured(root: Path) -> Iterator[Finding]:
-    """Columns whose configuration in the chart is neither what was measured nor what passed the gate."""
+    """Columns whose configuration in the chart neither was measured nor passed the gate."""
     if not (root / FIGURES).exists():
         return  # a tree that publishes no figures
     try:
         found = summary.read(root / FIGURES)
     except TrainyardError:
-        return  # the page that is made of it says so
-    more = {file.stem for file in (root / FIGURES).glob("*.csv")} - {*registry.BENCHES}  # of other pages
+        return  # the page made from it reports it
+    more = {file.stem for file in (root / FIGURES).glob("*.csv")} - {*registry.BENCHES}  # figures of other pages
     read = [found, *(summary.read(root / FIGURES, [bench]) for bench in sorted(more))]
     for name in (name for one in read for name in summary.unproved(one)):
         yield FIGURES, f"{name} has no version or no overlay", "write with what it was measured, or take the row out"
     today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))
     for name in summary.outdated(found):
         if held and name not in held:
-            continue  # a variant of what the gate measures: the page says that it is stale
+            continue  # a variant of what the gate measures: the page reports that it is stale
         if name not in today or held.get(name) != today[name].digest:
             what = f"{name} is neither the configuration that was measured nor one that passed the gate"
             yield FIGURES, what, "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"

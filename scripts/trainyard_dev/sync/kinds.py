@@ -1,4 +1,4 @@
-"""Writers of what repeats the registry of kinds and the list of images: values of the charts, and docs/kinds.md."""
+"""Writers of copies of the registry of kinds and the list of images: values of the charts, and docs/kinds.md."""
 
 import re
 from collections.abc import Iterator
@@ -10,22 +10,22 @@ from trainyard_dev.images import packages
 from trainyard_dev.sync.tree import Tree
 
 PAGE = "docs/kinds.md"
-EXAMPLE = "manifests/jobs/pytorchjob.yaml"  # of which others are made
+EXAMPLE = "manifests/jobs/pytorchjob.yaml"  # from which others are derived
 VALUES = "charts/trainyard/values.yaml"
 OPERATOR = ("charts/training-operator/values.yaml", "charts/training-operator/values.schema.yaml")
-WRITTEN = (VALUES, *OPERATOR)  # by hand, but for the lines that name kinds
+WRITTEN = (VALUES, *OPERATOR)  # by hand, except for the lines that name kinds
 HEAD = """\
 # Kinds of jobs
 
 After this page you can choose the framework of a job for [`trainyard train`](train.md).
-`bin/trainyard versions sync` writes it out of the [registry](../scripts/trainyard/kinds/registry.py), to which
+`bin/trainyard versions sync` writes this page from the [registry](../scripts/trainyard/kinds/registry.py), to which
 [you can add a kind](contributing/add-a-kind.md).
 
 | framework | job | what it does | when a rank fails | image | [step](pipelines.md) | [example](examples.md) |
 |---|---|---|---|---|---|---|
 """
 IMAGES = """
-The platform's images, each for the frameworks whose jobs it runs; [images](images.md) has those with CUDA:
+The platform's images, with the frameworks whose jobs each one runs; [images](images.md) lists those with CUDA:
 
 | image | for | has |
 |---|---|---|
@@ -33,7 +33,7 @@ The platform's images, each for the frameworks whose jobs it runs; [images](imag
 
 
 def values(tree: Tree, version: str) -> None:
-    """The contract's images of trainers, and the kinds that the training operator looks after."""
+    """The contract's images of trainers, and the kinds that the training operator manages."""
     if tree.exists(VALUES) and tree.exists(packages.LIST):
         made = {False: "", True: ""}  # below `images`, and below `cudaImages`
         for name in packages.trainers(tree.root):
@@ -48,14 +48,14 @@ def values(tree: Tree, version: str) -> None:
 
 
 def _schemes(held: str, due: list[str]) -> str:
-    """A list in the order that it has; new ones come last."""
+    """A list in its existing order; new entries come last."""
     names = re.findall(r"\w+", held)
     due = sorted(due, key=lambda name: names.index(name) if name in names else len(names))
     return f"[{', '.join(due)}]"
 
 
 def examples(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Examples of the kinds that a common builder makes, each with its text: the PyTorchJob's, for two pods."""
+    """Examples of the kinds that a common builder makes, with their text: derived from the PyTorchJob, for two pods."""
     for kind in registry.KINDS if tree.exists(EXAMPLE) else ():
         if kind.builder:
             yield f"manifests/jobs/{kind.file}", _example(kind, tree.read(EXAMPLE))

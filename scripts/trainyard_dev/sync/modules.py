@@ -1,4 +1,4 @@
-"""Writer of go.mod and go.sum of tool sets: by Go itself, so that checksums come from where modules do."""
+"""Writer of go.mod and go.sum of tool sets: with Go itself, so that checksums come from the modules' source."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty
 
 
 def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
-    """Each set's go.mod requires the pinned version, go.sum holds what its packages need; a new set gets both."""
+    """Each set's go.mod requires the pinned version, go.sum has the sums of its packages; a new set gets both."""
     for stray in (path.parent for path in folders.each(tree.root, folders.TOOLS, "go.mod")):
         if stray.name not in raw["tools"]:
             where = stray.relative_to(tree.root).as_posix()
@@ -62,7 +62,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
 
 
 def _folder(root: Path, name: str) -> str:
-    """Where a set lies; a new one in the folder of the component that has its name or its pin."""
+    """A set's folder; a new one is in the folder of the component with its name or its pin."""
     found = folders.find(root, folders.TOOLS, name)
     if (root / found).exists():
         return found
@@ -71,10 +71,10 @@ def _folder(root: Path, name: str) -> str:
 
 
 def _required(folder: Path, module: str, before: str, version: str) -> list[str]:
-    """Writes what go.mod requires or replaces by it, and what upstream replaces otherwise than before ("" if new).
+    """Writes the version to go.mod, and upstream's changed replacements since `before` ("" if new).
 
     Returns:
-        modules that go.mod replaces and upstream has in a folder: their publishers number them as they like.
+        modules that go.mod replaces and upstream has in a folder: their publishers choose their version numbers.
     """
     _, replaced = requirements((folder / "go.mod").read_text())
     origin = next((name for name, (path, _) in replaced.items() if path == module), None)
@@ -95,17 +95,17 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
 
 
 def _packages(spec: dict[str, Any], first: dict[str, Any]) -> list[str]:
-    """What a set builds, and what the first of its family does, which may be asked for at this set's version."""
+    """The packages that a set builds, and those of the first in its family, which this set's version may also build."""
     same = [first] if first["module"] == spec["module"] else []
     return sorted({package["path"] for one in (spec, *same) for package in one["packages"]})
 
 
 def _filled(folder: Path, spec: dict[str, Any], packages: list[str]) -> None:
-    """go.sum, and go.mod's indirect requirements where the set has lines of its own."""
+    """Writes go.sum, and go.mod's indirect requirements if the set has its own code."""
     if any(folder.glob("*.go")):
         golang.go("mod", "tidy", cwd=folder, env=ENV)
         return
-    # Nothing here imports the packages: `go mod tidy` would drop them. A new file keeps no sum of an older version.
+    # Nothing here imports the packages: `go mod tidy` would drop them. A new file has no sums of older versions.
     sums = folder / "go.sum"
     before = sums.read_bytes() if sums.exists() else b""
     sums.unlink(missing_ok=True)
@@ -118,13 +118,13 @@ def _filled(folder: Path, spec: dict[str, Any], packages: list[str]) -> None:
 
 
 def upstream_replacements(module: str, version: str) -> Replacements:
-    """What a module's own go.mod replaces, which counts for nobody but its own build: a set has to repeat it.
+    """The replacements in a module's own go.mod, which only affect its own build: a set has to repeat them.
 
-    Kubernetes replaces its libraries by folders of its repository; they are published as v0.<minor>.<patch>. Its set
-    requires them: a compiled package is kept under the version that is required, so other sets find it under the same.
+    Kubernetes replaces its libraries with folders of its repository; they are published as v0.<minor>.<patch>. Its set
+    requires them: a compiled package is cached under the required version, so other sets find it under the same.
 
     Raises:
-        TrainyardError: the module's go.mod can't be had.
+        TrainyardError: the module's go.mod is not available.
     """
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(golang.go("list", "-m", "-json", f"{module}@{version}", cwd=Path(empty), env=ENV).stdout)
@@ -141,13 +141,13 @@ def upstream_replacements(module: str, version: str) -> Replacements:
 
 
 def effective_modules(go_mod: str) -> dict[str, str]:
-    """Module -> version as a build uses them: what go.mod requires, after its replacements."""
+    """Module -> version as used in a build: the requirements of go.mod, after its replacements."""
     required, replaced = requirements(go_mod)
     return dict(replaced.get(module, (module, version)) for module, version in required.items())
 
 
 def requirements(go_mod: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """What a go.mod requires, and what it replaces by which module or folder; a folder has no version."""
+    """The requirements of a go.mod, and its replacements by modules or folders; a folder has no version."""
     required: dict[str, str] = {}
     replaced: dict[str, tuple[str, str]] = {}
     block = ""

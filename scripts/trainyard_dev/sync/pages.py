@@ -1,4 +1,4 @@
-"""Files that are made as a whole: pages, steps of pipelines, what the product knows of images and chart."""
+"""Generated files: pages, steps of pipelines, the product's data about images and chart."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ from trainyard_dev.versions import read
 
 SCHEMA = "charts/trainyard/values.schema.yaml"
 FIGURES = "docs/benchmarks"
-# File -> what a tree must have for it to be made, and how it is made of the tree.
+# File -> what a tree must have for it to be generated, and the function that generates it.
 MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
     "docs/values.md": (SCHEMA, lambda root: reference.render()),
     contract.DEFAULTS.relative_to(ROOT).as_posix(): (SCHEMA, lambda root: contract.text()),
@@ -33,7 +33,7 @@ MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
 
 
 def write(tree: Tree) -> None:
-    """Make every file again whose source is there; a source that can't be read is left to somebody."""
+    """Regenerates every file whose source exists; a source that can't be read is reported."""
     for file, (source, text) in MADE.items():
         if (tree.root / source).exists():
             try:

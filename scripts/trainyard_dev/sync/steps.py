@@ -1,6 +1,6 @@
-"""What `pipelines/components/` must be: one function for each kind of job, out of the registry of kinds.
+"""The content of `pipelines/components/`: one function for each kind of job, from the registry of kinds.
 
-kfp reads a component's source, so that each is whole; what they share is written once, here.
+kfp reads a component's source, so each must be complete; their common parts are written once, here.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from trainyard.kinds import registry
 from trainyard.kinds.registry import Kind
 
 FOLDER = "pipelines/components"
-# Files beside them, and what they give.
+# Further files, and the names that they define.
 BY_HAND = [
     ("objects", "create_object"),
     ("serving", "gate_model, register_model, serve_model"),
@@ -90,7 +90,7 @@ def {step}(
 
 
 def files(root: Path) -> Iterator[tuple[str, str]]:
-    """Every file of a tree with its text. What `__init__.py` says of itself is written by hand, and stays."""
+    """Every file of a tree with its text. The docstring of `__init__.py` is written by hand, and stays."""
     kinds = sorted((kind for kind in registry.KINDS if kind.about), key=lambda kind: kind.step)
     yield f"{FOLDER}/training.py", HEAD + "".join(map(_step, kinds))
     modules = [*BY_HAND, ("training", ", ".join(kind.step for kind in kinds))]

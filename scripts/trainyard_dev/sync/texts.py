@@ -1,6 +1,6 @@
-"""Writers of what is plain text: versions in prose and examples, and in Python's own files.
+"""Writers of plain text: versions in prose and examples, and in Python's own files.
 
-What is said of one version (a bug of Volcano 1.14.1, a past release) is no copy and isn't listed.
+A statement about one version (a bug of Volcano 1.14.1, a past release) is no copy and isn't listed.
 """
 
 import re
@@ -17,7 +17,7 @@ _NUMBER = r"(\d+\.\d+\.\d+)"
 
 
 PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "charts/*/README.md", "manifests/gitops/**/*.yaml")
-# A pin, the files that may repeat its version, and a pattern of a line in them, whose only group is the version.
+# A pin, the files that may repeat its version, and a pattern of a line in them; its only group is the version.
 COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "trainyard",
@@ -28,7 +28,7 @@ COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("trainyard", PROSE, rf"(?<!docker\.io/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"),
     ("trainyard", ("scripts/trainyard/policy/lint/assets/lint.md",), rf"\brev: v{_NUMBER}$"),
     ("volcano", ("docs/queues.md",), rf"\bThe scheduler is Volcano {_NUMBER}\b"),
-    # Keys by which Argo CD and Flux name a chart's version or a tag of the repository.
+    # Keys in which Argo CD and Flux name a chart's version or a tag of the repository.
     (
         "trainyard",
         ("manifests/gitops/**/*.yaml",),
@@ -55,7 +55,7 @@ def _written(text: str, line: str, wanted: str) -> str:
 
 
 def python(tree: Tree, raw: dict[str, Any]) -> None:
-    """Our version in pyproject.toml; what it pins, in requirements.lock."""
+    """Our version in pyproject.toml; its pins, in requirements.lock."""
     text = tree.read("pyproject.toml")
     version = raw["trainyard"]
     tree.write("pyproject.toml", _PROJECT_VERSION.sub(rf"\g<1>{version}\g<3>", text, count=1), f"version {version}")

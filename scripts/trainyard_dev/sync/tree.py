@@ -1,4 +1,4 @@
-"""The tree as the writers see it: what they write is kept apart until it is saved, so that a check changes nothing."""
+"""The tree as the writers see it: changes are kept separately until they are saved, so a check changes nothing."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from trainyard import yaml_edit, yaml_lines
 
 @dataclass(frozen=True, order=True)
 class Difference:
-    """What no command writes: the file, what is wrong there, and what to change."""
+    """A problem that no command can fix: the file, the problem, and what to change."""
 
     file: str
     what: str
@@ -25,9 +25,9 @@ class Tree:
     """Files of a folder with changes on top.
 
     Attributes:
-        changed: what was changed, by file, in words.
-        left: what could not be written.
-        made: the files that were made as a whole, changed or not.
+        changed: the changes, by file, in words.
+        left: problems that the writers could not fix.
+        made: generated files, changed or not.
     """
 
     def __init__(self, root: Path, *, dry: bool = False) -> None:
@@ -38,53 +38,53 @@ class Tree:
         self._texts: dict[str, str] = {}
 
     def differences(self) -> list[Difference]:
-        """What a check has to report: what would be written, and what could not be, sorted by file."""
+        """The results for a check: changes that would be written, and problems, sorted by file."""
         write = "run `bin/trainyard versions sync`"
         due = [Difference(file, f"it is not up to date ({', '.join(said)})", write)
                for file, said in self.changed.items()]  # fmt: skip
         return sorted({*due, *self.left})
 
     def leave(self, file: str, what: str, hint: str) -> None:
-        """Note what somebody has to change by hand."""
+        """Record something that has to be changed by hand."""
         self.left.append(Difference(file, what, hint))
 
     def data(self, file: str) -> Any:
-        """What a YAML file says."""
+        """The data of a YAML file."""
         return yaml.load(self.read(file), yaml_lines.Loader)
 
     def put(self, file: str, data: Any) -> None:
-        """Let a YAML file say this: comments, quotes and order stay. Its changes are noted already."""
+        """Replace a YAML file's data: comments, quotes and order stay. Its changes are recorded already."""
         if data != self.data(file):
             self.write(file, yaml_edit.edited(self.read(file), file, [data]))
 
     def make(self, file: str, text: str) -> None:
-        """Keep the text of a file that is made as a whole."""
+        """Store the text of a generated file."""
         self.made.add(file)
         self.write(file, text, "made again")
 
     def exists(self, file: str) -> bool:
-        """Whether the file is there, or will be."""
+        """Whether the file exists, or will."""
         return file in self._texts or (self.root / file).exists()
 
     def read(self, file: str) -> str:
-        """The text as it is with the changes so far."""
+        """The text including changes so far."""
         return self._texts[file] if file in self._texts else (self.root / file).read_text()
 
     def write(self, file: str, text: str, what: str = "") -> None:
-        """Keep the new text, unless it is the one that is there; without `what`, its changes are noted already."""
+        """Store the new text, unless it is unchanged; without `what`, its changes are recorded already."""
         if not self.exists(file) or self.read(file) != text:
             self._texts[file] = text
             if what:
                 self.note(file, what)
 
     def note(self, file: str, what: str) -> None:
-        """Note a change."""
+        """Record a change."""
         said = self.changed.setdefault(file, [])
         if what not in said:
             said.append(what)
 
     def save(self) -> None:
-        """Put the changes into the folder; not in a check."""
+        """Write the changes to the folder; not in a check."""
         if self.dry:
             return
         for file, text in self._texts.items():

@@ -1,6 +1,6 @@
-"""Writes `requirements.txt` of images: what the list of images and `requirements.lock` say, with a hash of each.
+"""Writes `requirements.txt` of images: from the list of images and `requirements.lock`, with a hash for each package.
 
-pip chooses the file of a package as it does in the image, and tells its hash and what the package asks for.
+pip chooses a package's file as it does in the image, and reports its hash and requirements.
 """
 
 import json
@@ -24,7 +24,7 @@ from trainyard_dev.images import packages
 
 @dataclass(frozen=True)
 class Release:
-    """The file of a package that an image installs: `hash`, and what the package asks for."""
+    """A package's file that an image installs: its `hash`, and its requirements."""
 
     hash: str
     requires: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ Index = Callable[[Mapping[str, str], bool], dict[str, Release]]
 
 
 def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[str], list[str]]:
-    """Writes the files that pin something else than is wanted; what they pin already keeps its hash.
+    """Writes the files whose pins differ from the wanted ones; unchanged pins keep their hash.
 
     Args:
         again: fetch every hash again.
 
     Returns:
-        the files written, and what packages ask for that an image neither holds nor leaves out on purpose.
+        the written files, and requirements that an image neither has nor leaves out on purpose.
     """
     made = packages.wishes(root, packages.locked(root))
     if made.findings:
@@ -55,14 +55,14 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
         unmet += [f"{image}: {line}" for line in _unmet(wanted, found)]
         hashes = {name: found[name].hash if name in found else have[name][1] for name in wanted.pins}
         if {name: (version, hashes[name]) for name, version in wanted.pins.items()} != have:
-            path.parent.mkdir(exist_ok=True)  # of an image that is new
+            path.parent.mkdir(exist_ok=True)  # for a new image
             path.write_text(_text(text, wanted.pins, hashes))
             written.append(packages.file_of(root, image))
     return written, unmet
 
 
 def outdated(root: Path) -> Iterator[packages.Finding]:
-    """Files of images that pin something else than the list and the lock say, and what the list says in vain."""
+    """Files of images whose pins differ from the list and the lock, and unused entries of the list."""
     files = {file.parent.name for file in folders.each(root, folders.IMAGES, "requirements.txt")}
     if not (root / packages.LIST).exists():
         if files:
@@ -86,15 +86,15 @@ def outdated(root: Path) -> Iterator[packages.Finding]:
 
 
 def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
-    """What pip would install into an image; nothing is installed. Raises TrainyardError."""
+    """The files that pip would install into an image; nothing is installed. Raises TrainyardError."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
-        # pip asks of the Python that runs it what a package asks of the image's.
+        # pip evaluates a package's requirements for the Python that runs it, not for the image's.
         argv += ["--ignore-installed", "--ignore-requires-python", "--no-deps", f"--report={report}"]
         if source:
             argv.append("--no-binary=:all:")
-        else:  # of a wheel only its metadata are read: those with CUDA have hundreds of megabytes
+        else:  # of a wheel only its metadata are read: CUDA wheels have hundreds of megabytes
             argv += ["--only-binary=:all:", "--use-feature=fast-deps", f"--target={folder}", *tags.options(PYTHON)]
         hint = "check the network, and that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
@@ -123,7 +123,7 @@ def _unmet(wanted: packages.PackagePins, found: Mapping[str, Release]) -> Iterat
 
 
 def _text(before: str, pins: Mapping[str, str], hashes: Mapping[str, str]) -> str:
-    """The comment at the file's head stays."""
+    """The file's text, with its leading comment unchanged."""
     lines = before.splitlines()
     head = lines[: next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))]
     return "\n".join([*head, *(f"{n}=={v} \\\n    --hash={hashes[n]}" for n, v in pins.items())]) + "\n"

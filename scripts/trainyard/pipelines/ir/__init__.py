@@ -1,10 +1,10 @@
-"""kfp pipelines as typed Python: compiled, checked against kfp's proto, each part with the line it comes from.
+"""kfp pipelines as typed Python: compiled, checked against kfp's proto, each part with its source line.
 
     from trainyard.pipelines.ir import compile, load
 
     pipeline = compile.pipeline(Path("train.py"))             # a kfp file, a package with one, or compiled YAML/JSON
     pipeline = compile.pipeline(Path("many.py"), name="mine")  # one of several pipelines in a file
-    pipeline = load.text(yaml_text, file="train.yaml")         # what is already compiled
+    pipeline = load.text(yaml_text, file="train.yaml")         # compiled YAML or JSON as text
 
     pipeline.name, pipeline.file, pipeline.config              # config: kfp's PipelineConfig (workspace, deadline, …)
     pipeline.inputs, pipeline.outputs                          # {name: Parameter | Artifact} through .root
@@ -15,8 +15,8 @@ A `Task` names its component (`pipeline.component(task)`; None when the name is 
 (`Constant | FromInput | FromTask | FinalStatus`), `depends`, `condition`, `strategy`, `retry`, `loop` (a ParallelFor),
 `cache`.
 An `Executor` has `kind` (container, importer, resolver, custom job), image, command, args, env, resources and
-`kubernetes`: what kfp-kubernetes set, as a plain dict in the proto's JSON names.
+`kubernetes`: kfp-kubernetes' settings, as a plain dict in the proto's JSON names.
 
-The loader checks the form only (kfp's protos, strictly: an unknown field is an error). References may dangle: that is
-for the linter to say. Errors are `UsageError`s whose `where` is `file:line`.
+The loader checks the form only (kfp's protos, strictly: an unknown field is an error). References may dangle: the
+linter reports that. Errors are `UsageError`s whose `where` is `file:line`.
 """

@@ -1,4 +1,4 @@
-"""Arguments of a pipeline, from what the command line says to the types that the pipeline declares."""
+"""Arguments of a pipeline, converted from the command line's texts to the types that the pipeline declares."""
 
 import contextlib
 import json
@@ -20,10 +20,10 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def split(given: Sequence[str]) -> dict[str, str]:
-    """`--param NAME=VALUE` as names and texts, before anything is known of types.
+    """Split `--param NAME=VALUE` into names and texts, without conversion.
 
     Raises:
-        UsageError: one without `=`, without a name, or a name given twice.
+        UsageError: one has no `=` or no name, or a name is given twice.
     """
     found: dict[str, str] = {}
     for one in given:
@@ -38,10 +38,10 @@ def split(given: Sequence[str]) -> dict[str, str]:
 
 
 def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the pipeline's types; text is read by the type that is asked for, an artifact is its URI.
+    """Convert arguments to the pipeline's types; a text is parsed as the expected type, an artifact is its URI.
 
     Raises:
-        UsageError: naming the argument, and those the pipeline takes.
+        UsageError: names the argument, and those that the pipeline accepts.
     """
     inputs = pipeline.inputs
     known = {**inputs.parameters, **inputs.artifacts}
@@ -75,7 +75,7 @@ def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
 
 
 def _read(kind: str, text: str) -> Any:
-    """What a text says, or the text itself where it says nothing of that kind."""
+    """The value of a text, or the text itself if it is no value of that kind."""
     if kind == "BOOLEAN":
         return _BOOLEANS.get(text.lower(), text)
     with contextlib.suppress(ValueError):

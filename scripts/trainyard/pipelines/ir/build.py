@@ -1,4 +1,4 @@
-"""The checked documents to the typed model."""
+"""Builds the typed model from the checked documents."""
 
 import json
 from typing import Any
@@ -12,14 +12,14 @@ _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE", "STRING": "STR
 
 
 class Builder:
-    """Builds one pipeline; `prefix` is where its spec lies in `document`."""
+    """Builds one pipeline; `prefix` is the path of its spec in `document`."""
 
     def __init__(self, file: str, text: str, document: Document, prefix: tuple[str, ...]) -> None:
         self.file, self.text, self._document, self._prefix = file, text, document, prefix
         self._platform_lines: list[tuple[Document, tuple[str, ...]]] = []
 
     def platform_at(self, document: Document, prefix: tuple[str, ...]) -> None:
-        """Where a platform's document lies, for line numbers."""
+        """Sets the platform's document and path, for line numbers."""
         self._platform_lines.append((document, prefix))
 
     def pipeline(self, spec: dict[str, Any], platform: dict[str, Any], arguments: dict[str, Any]) -> m.Pipeline:
@@ -240,7 +240,7 @@ def artifact_type(schema: dict[str, Any]) -> str:
 
 
 def _old_value(value: dict[str, Any]) -> Any:
-    """The Value message of older compilers: {stringValue | intValue | doubleValue}."""
+    """The value of an older compiler's Value message: {stringValue | intValue | doubleValue}."""
     if "intValue" in value:
         return int(value["intValue"])
     return value.get("doubleValue", value.get("stringValue", ""))
@@ -258,5 +258,5 @@ def _retry(policy: dict[str, Any] | None) -> m.Retry | None:
 
 
 def _seconds(text: str | None) -> float:
-    """protobuf writes a Duration as '30s' or '1.5s'."""
+    """The seconds of a Duration, which protobuf writes as '30s' or '1.5s'."""
     return float(text[:-1]) if text else 0

@@ -1,9 +1,9 @@
-"""Run as a script of its own: imports one Python file or package and compiles a pipeline of it with kfp.
+"""Run as a separate script: imports one Python file or package and compiles a pipeline of it with kfp.
 
     child.py PATH NAME OUT REPORT
 
-NAME may be empty. On an error of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard,
-for the author's imports must not meet it.
+NAME may be empty. On an error in the author's file it writes REPORT: {"what", "line", "hint"}. Imports nothing of
+trainyard, so that the author's imports never find it.
 """
 
 import importlib
@@ -45,7 +45,7 @@ def main(path: str, name: str, out: str, report: str) -> int:
 
 
 def spare_client() -> None:
-    """Imports kfp without its client, a third of the time. Who names kfp.Client gets it."""
+    """Imports kfp without its client, in a third of the time. Code that uses kfp.Client still gets it."""
     os.environ["_KFP_RUNTIME"] = "true"
     import kfp
 
@@ -71,7 +71,7 @@ NO_SITE = "a component's URL is fetched on this machine; save it beside the file
 
 
 def hint_of(error: BaseException, text: str) -> str:
-    """What helps against errors that components from YAML bring."""
+    """A hint for errors that components from YAML cause."""
     if isinstance(error, FileNotFoundError):
         return NO_FILE
     if "cannot be paired with InputPathPlaceholder" in text:
@@ -88,7 +88,7 @@ class AuthorError(Exception):
 
 
 def load(path: str) -> ModuleType:
-    """Imports the file under its own name with its folder first on sys.path, as python would."""
+    """Imports the file under its own name with its folder first on sys.path, as `python` would."""
     folder, file = os.path.split(path.rstrip("/"))
     if os.path.isdir(path):
         sys.path.insert(0, folder)
@@ -108,7 +108,7 @@ def load(path: str) -> ModuleType:
 
 
 def choose(module: ModuleType, name: str) -> Any:
-    """The pipeline to compile: the one that no other has as a task; a component where it is all that the file has."""
+    """The pipeline to compile: the one that is no other's task; a component if the file has nothing else."""
     from kfp.dsl import base_component, graph_component
 
     own, others, components = dict[str, Any](), dict[str, Any](), dict[str, Any]()
@@ -143,7 +143,7 @@ def same(one: str, other: str) -> bool:
 
 
 def line_of(error: BaseException, path: str) -> int:
-    """The innermost line of the author's own file on the way to the error."""
+    """The innermost line of the author's file in the error's traceback."""
     lines = [f.lineno or 0 for f in traceback.extract_tb(error.__traceback__) if same(f.filename, path)]
     return lines[-1] if lines else 0
 

@@ -1,4 +1,4 @@
-"""A pipeline from whatever its author has: Python for kfp, a package, or what is already compiled."""
+"""A pipeline from any source: Python for kfp, a package, or a compiled file."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def pipeline(path: Path, name: str | None = None) -> Pipeline:
         name: which pipeline, when Python defines several: its function's name or the pipeline's own.
 
     Raises:
-        UsageError: nothing to find, several without a name, or the file's own error, with its line.
+        UsageError: no pipeline, several without a name, or the file's own error, with its line.
     """
     if not path.exists():
         raise UsageError("no such file", where=str(path), hint="pass the path of a pipeline")
@@ -32,7 +32,7 @@ def pipeline(path: Path, name: str | None = None) -> Pipeline:
 
 
 def _python(path: Path, name: str | None) -> Pipeline:
-    """Runs kfp's compiler in a process of its own, so that the author's code can't disturb this one."""
+    """Runs kfp's compiler in a separate process, so that the author's code can't disturb this one."""
     with tempfile.TemporaryDirectory(prefix="trainyard-compile-") as folder:
         out = Path(folder) / "pipeline.yaml"
         report = Path(folder) / "report.json"

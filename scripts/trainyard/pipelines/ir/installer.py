@@ -1,9 +1,9 @@
-"""Reads the command that kfp's SDK writes before a component's own, word by word: the packages that pip would install.
+"""Parses the command that kfp's SDK writes before a component's own, word by word: the packages that pip would install.
 
     kfp 2.7 to 2.17   sh -c '\\nif ! [ -x "$(command -v pip)" ]; then … PIP_… python3 -m pip install … && "$0" "$@"\\n'
     kfp 1.8           sh -c '(PIP_… python3 -m pip install … || PIP_… python3 -m pip install … --user) && "$0" "$@"'
 
-A command that differs from the SDK's by one word is the user's own, and stays as it is.
+A command that differs from the SDK's by one word is the user's own, and is left unchanged.
 """
 
 import ast
@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 PIP = "python3 -m pip install --quiet --no-warn-script-location"
 QUIET = "PIP_DISABLE_PIP_VERSION_CHECK=1"
-QUOTED = r"""(?:'[^'\n\\]*'|"[^"\n$`\\]*")"""  # as repr() writes a requirement; a shell reads these as they stand
+QUOTED = r"""(?:'[^'\n\\]*'|"[^"\n$`\\]*")"""  # a requirement as repr() writes it; a shell reads these unchanged
 OPTIONS = r"(?: --(?:index-url|extra-index-url|trusted-host) [\w./:@%+~-]+)*"
 CALL = rf"{re.escape(PIP)}{OPTIONS}(?: {QUOTED})+"
 ENSURED = (
@@ -28,14 +28,14 @@ SCRIPTS = (
     rf'{re.escape(ENSURED + QUIET)} (?:{CALL} && )?(?:{re.escape(VENV)})?{CALL}(?: && {CALL})? && "\$0" "\$@"',
     rf'\({QUIET} (?P<call>{CALL}) \|\| {QUIET} (?P=call) --user\) && "\$0" "\$@"',
 )
-ALONE = ("--no-deps", 'typing-extensions>=3.7.4,<5; python_version<"3.9"')  # beside kfp
+ALONE = ("--no-deps", 'typing-extensions>=3.7.4,<5; python_version<"3.9"')  # always installed with kfp
 RUNTIME = metadata.version("kfp")  # 2.17, as in steps
-OLD = re.compile(r"\bkfp\.components\.executor_main\b")  # before kfp 2.4: the same program
+OLD = re.compile(r"\bkfp\.components\.executor_main\b")  # before kfp 2.4: the same program under its old name
 
 
 @dataclass(frozen=True)
 class Installer:
-    """What is asked for: kfp's own runtime or not, packages beside it, and indexes that they are to come from."""
+    """Requested packages: kfp's own runtime or not, further packages, and the indexes that provide them."""
 
     runtime: bool = False
     packages: tuple[str, ...] = ()
@@ -43,9 +43,9 @@ class Installer:
 
 
 def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
-    """The installer before a command, and the command itself; None and the whole where no SDK wrote one.
+    """The installer before a command, and the command itself; None and the whole command if no SDK wrote an installer.
 
-    Of any release of kfp 2 the runtime counts as given. A kfp from elsewhere is a package like any other.
+    The runtime of any kfp 2 release counts as present. A kfp from elsewhere is a package like any other.
     """
     script = re.sub(r"\s+", " ", command[2]).strip() if tuple(command[:2]) == ("sh", "-c") and len(command) > 3 else ""
     found = next((match for one in SCRIPTS if (match := re.fullmatch(one, script))), None)
@@ -62,7 +62,7 @@ def split(command: Sequence[str]) -> tuple[Installer | None, list[str]]:
 
 
 def _runtime(word: str) -> bool:
-    """Whether it is a release of kfp 2, or takes the one that steps have."""
+    """Whether the requirement is a release of kfp 2, or accepts the one that steps have."""
     try:
         kfp = Requirement(word)
     except InvalidRequirement:

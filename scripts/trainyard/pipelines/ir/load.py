@@ -1,4 +1,4 @@
-"""Compiled kfp text to a `Pipeline`: find the documents, check them, build the model."""
+"""Loads compiled kfp text as a `Pipeline`: finds the documents, checks them, builds the model."""
 
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ def file(path: Path) -> Pipeline:
 
 
 def text(content: str, file: str) -> Pipeline:
-    """The compiled pipeline in `content`; `file` is only for messages.
+    """The compiled pipeline in `content`; `file` is only used in messages.
 
-    Takes kfp's YAML (one document, a second one for the platform), a PipelineJob in JSON, and the manifest that
+    Accepts kfp's YAML (one document, a second one for the platform), a PipelineJob in JSON, and the manifest that
     `kfp dsl compile --kubernetes-manifest-format` writes.
     """
     found = documents(content, file)
@@ -69,7 +69,7 @@ _HINT = "give a kfp Python file, or what `kfp dsl compile` writes"
 
 
 def _refuse_others(document: Document, file: str) -> None:
-    """Names the usual mix-ups: a manifest, or a component in the format of kfp 1."""
+    """Refuses common mix-ups: a manifest, or a component in kfp 1's format."""
     data = document.data
     if "root" in data or "pipelineInfo" in data or "schemaVersion" in data:
         return
@@ -83,7 +83,7 @@ def _refuse_others(document: Document, file: str) -> None:
 
 
 def _arguments(runtime: Any) -> dict[str, Any]:
-    """The values of a PipelineJob, in both of its forms."""
+    """The values of a PipelineJob, in either of its forms."""
     if not isinstance(runtime, dict):
         return {}
     found = {name: _primitive(value) for name, value in (runtime.get("parameters") or {}).items()}

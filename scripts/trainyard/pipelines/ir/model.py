@@ -1,16 +1,16 @@
-"""A kfp pipeline as typed data. See the package's docstring for how the parts hang together."""
+"""A kfp pipeline as typed data. The package's docstring explains how the parts fit together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 ROOT = "root"
-REGARDLESS = "ALL_UPSTREAM_TASKS_COMPLETED"  # strategy of a task that runs however those before it ended
-CHANNEL = "pipelinechannel--"  # how kfp names what it hands into a component
+REGARDLESS = "ALL_UPSTREAM_TASKS_COMPLETED"  # strategy of a task that runs even if earlier tasks failed
+CHANNEL = "pipelinechannel--"  # kfp's prefix for values that it passes into a component
 
 
 class Missing:
-    """Stands for a default value that isn't there; None is a value of its own."""
+    """Marks a missing default value; None is a valid default."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -52,14 +52,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Interface:
-    """The parameters and artifacts that a component takes or gives."""
+    """The parameters and artifacts that a component accepts or produces."""
 
     parameters: dict[str, Parameter] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
 
     @property
     def needed(self) -> list[str]:
-        """Names of inputs that somebody has to give."""
+        """Names of inputs that need a value."""
         needed = [one.name for one in self.parameters.values() if one.required]
         return needed + [one.name for one in self.artifacts.values() if not one.optional]
 
@@ -85,7 +85,7 @@ class FromInput:
 
 @dataclass(frozen=True)
 class FromTask:
-    """An output of a task beside this one."""
+    """An output of another task in the same DAG."""
 
     task: str
     key: str
@@ -95,7 +95,7 @@ class FromTask:
 
 @dataclass(frozen=True)
 class FinalStatus:
-    """How another task ended (dsl.PipelineTaskFinalStatus)."""
+    """The final status of another task (dsl.PipelineTaskFinalStatus)."""
 
     task: str
     line: int = 1
@@ -106,7 +106,7 @@ Source = Constant | FromInput | FromTask | FinalStatus
 
 @dataclass(frozen=True)
 class Retry:
-    """Attempts beyond the first; durations in seconds. `factor` multiplies the wait after each."""
+    """Retries after the first attempt; durations in seconds. `factor` multiplies the wait after each."""
 
     count: int
     backoff: float = 0
@@ -148,7 +148,7 @@ class Task:
 
     @property
     def needs(self) -> list[str]:
-        """The tasks that have to end before this one, in the order in which the pipeline names them."""
+        """The tasks that must end before this one, in the pipeline's order."""
         found = list(self.depends)
         for source in [*self.parameters.values(), *self.artifacts.values()]:
             if isinstance(source, FromTask | FinalStatus) and source.task not in found:
@@ -158,7 +158,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Output:
-    """Where an output of a DAG comes from. More than one place means OneOf, or (artifacts in a loop) a collection."""
+    """The source of a DAG's output. More than one place means OneOf, or (artifacts in a loop) a collection."""
 
     name: str
     places: tuple[FromTask, ...]
@@ -175,7 +175,7 @@ class Dag:
 
 @dataclass(frozen=True)
 class Executor:
-    """What a component runs. `raw` holds the executor's own fields: of an importer, its URI, type and metadata."""
+    """The program of a component. `raw` holds the executor's own fields: an importer's URI, type and metadata."""
 
     label: str
     kind: str
@@ -206,7 +206,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Place:
-    """A task and where it is: the component whose DAG it belongs to, and the names on the way from the root."""
+    """A task and its location: the component whose DAG it belongs to, and the names on the path from the root."""
 
     task: Task
     owner: Component
@@ -243,7 +243,7 @@ class Pipeline:
         return self.root.outputs
 
     def component(self, task: Task) -> Component | None:
-        """The component that `task` runs; None when there is none of that name."""
+        """The component that `task` runs; None if the name is unknown."""
         return self.components.get(task.component)
 
     def where(self, line: int) -> str:

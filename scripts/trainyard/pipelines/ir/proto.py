@@ -1,4 +1,4 @@
-"""kfp's protos: strict checks, and the canonical form that later modules read."""
+"""kfp's protos: strict checks, and the canonical form that later modules use."""
 
 import math
 import re
@@ -16,7 +16,7 @@ Prefix = tuple[str | int, ...]
 
 
 def spec(document: Document, prefix: Prefix, data: Any, file: str) -> dict[str, Any]:
-    """A PipelineSpec with its deployment checked too, in canonical names and without values that are defaults."""
+    """A PipelineSpec, checked with its deployment, in canonical names and without default values."""
     found = _checked(data, pb.PipelineSpec(), document, prefix, file)
     deployment = data.get("deploymentSpec", data.get("deployment_spec"))
     if deployment is not None:
@@ -26,7 +26,7 @@ def spec(document: Document, prefix: Prefix, data: Any, file: str) -> dict[str, 
 
 
 def platform(document: Document, prefix: Prefix, data: Any, file: str) -> dict[str, Any]:
-    """A PlatformSpec; the executors of the platform `kubernetes` are checked against kfp-kubernetes' own proto."""
+    """A PlatformSpec; executors of the platform `kubernetes` are checked against kfp-kubernetes' own proto."""
     found = _checked(data, pb.PlatformSpec(), document, prefix, file)
     for name, one in found.get("platforms", {}).items():
         if name != "kubernetes":
@@ -59,7 +59,7 @@ def _checked(data: Any, message: Message, document: Document, prefix: Prefix, fi
 
 
 def _ordered(value: Any, written: Any) -> Any:
-    """In the order in which the author wrote it; protobuf's maps have none."""
+    """The value in the author's order, which protobuf's maps don't keep."""
     if isinstance(value, dict):
         raw = written if isinstance(written, dict) else {}
         names = [key for key in raw if key in value] + sorted(key for key in value if key not in raw)
@@ -70,7 +70,7 @@ def _ordered(value: Any, written: Any) -> Any:
 
 
 def _found(document: Document, prefix: Prefix, fields: list[str | int], text: str) -> int:
-    """The line of the value that protobuf complains about: it names the fields on the way, but no keys of maps."""
+    """The line of the value in protobuf's error: the message names the fields on the way, but no keys of maps."""
     for path, line in document.lines.items():
         rest = iter(path[len(prefix) :])
         if path[: len(prefix)] != prefix or not path or not fields or path[-1] != fields[-1]:
@@ -87,7 +87,7 @@ def _at(data: Any, path: Prefix) -> Any:
 
 
 def whole_numbers(value: Any) -> Any:
-    """Structs know only floats; like KFP's own backend, a whole number is written without a fraction."""
+    """The value with whole numbers as integers, as KFP's own backend writes them: Structs have only floats."""
     if isinstance(value, dict):
         return {key: whole_numbers(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def _kind(value: Any) -> str:
 
 
 def _explained(text: str) -> tuple[str, list[str | int]]:
-    """protobuf's message as one sentence, and the path it speaks of."""
+    """protobuf's message as one sentence, and the path of the value."""
     path: list[str | int] = []
     if at := re.search(r'at "[A-Za-z]+\.?(.*?)"', text):
         for name, key in re.findall(r"([A-Za-z_]\w*)|\[([^\]]*)\]", at[1]):

@@ -1,10 +1,10 @@
-"""Says what would be refused or fail, before anything is sent.
+"""Reports what would be refused or fail, before anything is sent.
 
     from trainyard import contract
     from trainyard.pipelines import lint
 
-    site = lint.site(contract.find(), "vision")         # whose rules; the team may be left out
-    lint.file(Path("train.py"), site)                   # any file that lint knows
+    site = lint.site(contract.find(), "vision")         # the rules to apply; the team is optional
+    lint.file(Path("train.py"), site)                   # any file that lint supports
     lint.pipeline(ir_pipeline, site, queue="vision")    # a loaded kfp pipeline
     lint.manifest({"apiVersion": …}, site)              # an object, as Python has it
 
@@ -31,11 +31,11 @@ __all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site"
 def pipeline(
     found: Pipeline, site: Site, *, queue: str = "", priority: str = "", translated: Translated | None = None
 ) -> list[Finding]:
-    """What is wrong with a loaded kfp pipeline that is to run in this queue and with this priority class.
+    """All findings of a loaded kfp pipeline that is to run in this queue and with this priority class.
 
     Args:
-        translated: gives what `with_images` makes of the workflow to be sent; without, one is made with something
-            for each missing argument.
+        translated: returns the result of `with_images` for the workflow to be sent; by default, a workflow is made
+            with a placeholder for each missing argument.
     """
     from trainyard.pipelines.lint import pipelines
 
@@ -43,7 +43,7 @@ def pipeline(
 
 
 def with_images(made: dict[str, Any], site: Site) -> Filled:
-    """A translated workflow with the images that stand in for others at this site."""
+    """A translated workflow with this site's replacement images."""
     from trainyard.pipelines.lint import pipelines
 
     return pipelines.with_images(made, site)

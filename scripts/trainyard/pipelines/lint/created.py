@@ -1,4 +1,4 @@
-"""Objects that steps of kfp pipelines make: judged as the guard will judge them, as far as the manifest is known."""
+"""Objects that steps of kfp pipelines make: checked by the guard's rules, as far as the manifest is known."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from trainyard.policy.lint.report import LATER, Report, Site
 
 Object = dict[str, Any]
 STARTS = re.compile(r"\bsteps\.create_object\(")
-NAMED = re.compile(r"\{([A-Za-z_]\w*)(?::json)?\}")  # what `settings` say in a text of the manifest
-# Of the step's arguments the one that a sentence of its own is about.
+NAMED = re.compile(r"\{([A-Za-z_]\w*)(?::json)?\}")  # placeholders in the manifest's texts that `settings` fill
+# Arguments of the step that an error's text may name; any other error is about the manifest.
 ARGUMENTS = ("success_condition", "failure_condition", "timeout", "settings")
 
 
 def check(pipeline: Pipeline, report: Report, where: Where) -> None:
-    """Notes what speaks against each object that a step would make."""
+    """Report what the guard would reject in each object that a step would make."""
     for place in pipeline.tasks():
         task, component = place.task, pipeline.component(place.task)
         if component is None or component.executor is None:
@@ -42,7 +42,7 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
 
     manifest = known.get("manifest")
     if not isinstance(manifest, dict):
-        return  # it comes from another step, or with the run's arguments
+        return  # its value comes from another step, or from the run's arguments
     wanted = _filled(whole(manifest), known, has_settings="settings" in task.parameters)
     texts = {
         name: str(known.get(name) or "") for name in ("success_condition", "failure_condition", "timeout", "output")
@@ -69,7 +69,7 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
 
 
 def _filled(manifest: Object, known: Mapping[str, Any], *, has_settings: bool) -> Any:
-    """The manifest with the settings that are known in it; what only the run knows is LATER."""
+    """The manifest with the known settings filled in; values that only the run has are LATER."""
     settings = known.get("settings")
     settings = settings if isinstance(settings, dict) else {}
     unknown = {name for name, value in settings.items() if "{{" in json.dumps(value)}
@@ -92,7 +92,7 @@ def _filled(manifest: Object, known: Mapping[str, Any], *, has_settings: bool) -
 
 
 def _run(manifest: Any, task: Task, site: Site) -> Run:
-    """A run that the object would belong to; its namespace is asked about by the rules."""
+    """The run that the object would belong to, in the namespace that the object names: the rules judge that."""
     team = site.team().name
     meta = manifest.get("metadata") if isinstance(manifest, dict) else None
     own = meta.get("namespace") if isinstance(meta, dict) else None

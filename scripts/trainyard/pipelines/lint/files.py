@@ -1,4 +1,4 @@
-"""What a file is, and who checks it."""
+"""Determines a file's type and runs its checks."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ IR_KEYS = ("pipelineInfo", "pipelineSpec", "deploymentSpec", "schemaVersion", "r
 
 
 def known(path: Path) -> bool:
-    """Whether a file seems to be one that lint knows: by its name, and by words in it."""
+    """Whether lint seems to support a file: judged by its name and by words in it."""
     if path.name == SETTINGS or path.is_dir():
         return True
     try:
@@ -32,7 +32,7 @@ def known(path: Path) -> bool:
 
 
 def check(path: Path, site: Site) -> list[Finding]:
-    """All findings of a file: a Python file or folder with a pipeline, or YAML and JSON of any kind that lint knows."""
+    """All findings of a file: a Python file or folder with a pipeline, or any YAML and JSON that lint supports."""
     if path.is_dir() or path.suffix == ".py":
         from trainyard.pipelines.lint import pipelines
 

@@ -1,4 +1,4 @@
-"""How a kfp pipeline hangs together: what kfp's schema takes and no run could do."""
+"""Consistency of a kfp pipeline: mistakes that kfp's schema accepts and that make a run impossible."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ from trainyard.pipelines.ir.model import (
 )
 from trainyard.policy.lint import graph
 
-LARGEST = 128 * 1024  # bytes of a variable of the environment
+LARGEST = 128 * 1024  # bytes of an environment variable
 NOTHING = "none"
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
@@ -41,7 +41,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Issue:
-    """A finding; `names` are the task and component that a Python file is searched for."""
+    """A finding; `names` are the task and component to search for in a Python file."""
 
     code: str
     line: int
@@ -56,7 +56,7 @@ Rule = Callable[[Pipeline], Iterator[Issue]]
 
 
 def _of(task: Task, code: str, what: str, hint: str, field: str, line: int | None = None) -> Issue:
-    """A finding about a task; it stands where the task does, or in another line."""
+    """A finding about a task, at the task's line or another one."""
     return Issue(code, task.line if line is None else line, what, hint, task.name, field, (task.name,))
 
 
@@ -78,7 +78,7 @@ def _known(names: Any) -> str:
 
 
 def references(pipeline: Pipeline) -> Iterator[Issue]:
-    """Components and executors that are not there, and those that nobody uses."""
+    """Components and executors that are missing, and those that are unused."""
     used = {task.component for _, _, task in _tasks(pipeline)}
     for _, _, task in _tasks(pipeline):
         if pipeline.component(task) is None:
@@ -95,7 +95,7 @@ def references(pipeline: Pipeline) -> Iterator[Issue]:
 
 
 def order(pipeline: Pipeline) -> Iterator[Issue]:
-    """Tasks to wait for that are not there, and circles."""
+    """Missing dependencies of tasks, and cycles."""
     for _, dag in _dags(pipeline):
         edges: dict[str, set[str]] = {}
         for task in dag.tasks.values():
@@ -112,7 +112,7 @@ def order(pipeline: Pipeline) -> Iterator[Issue]:
 
 
 def arguments(pipeline: Pipeline) -> Iterator[Issue]:
-    """Arguments: where they come from, whether the component takes them, whether types fit, and what is missing."""
+    """Arguments: whether their source exists, the component accepts them, types fit, and none is missing."""
     for owner, dag, task in _tasks(pipeline):
         component = pipeline.component(task)
         for kind, given in (("parameter", task.parameters), ("artifact", task.artifacts)):
@@ -125,7 +125,7 @@ def arguments(pipeline: Pipeline) -> Iterator[Issue]:
                     continue
                 takes = component.inputs.parameters if kind == "parameter" else component.inputs.artifacts
                 if name not in takes and name.startswith(CHANNEL):
-                    continue  # part of a text that the component takes under another name
+                    continue  # part of a text that the component accepts under another name
                 if name not in takes:
                     what = f"task {task.name} is given {name}, which {component.name} does not take"
                     hint = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
@@ -151,7 +151,7 @@ def _missing(task: Task, component: Component) -> Iterator[Issue]:
 def _source(
     pipeline: Pipeline, owner: Component, dag: Dag, task: Task, name: str, source: Source, kind: str
 ) -> tuple[Parameter | Artifact | None, Issue | None]:
-    """What an argument is made from, or what is wrong with that."""
+    """The source of an argument, or the issue with it."""
     if isinstance(source, FromInput):
         has = owner.inputs.parameters if kind == "parameter" else owner.inputs.artifacts
         if source.name in has:
@@ -174,12 +174,12 @@ def _source(
 
 
 def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[Any, str, str]:
-    """An output of a task: (it, "", ""), or (None, what is wrong, hint)."""
+    """An output of a task: (output, "", ""), or (None, the problem, hint)."""
     if source.task not in dag.tasks:
         return None, f"task {source.task}, which does not exist", f"tasks: {_known(dag.tasks)}"
     component = pipeline.component(dag.tasks[source.task])
     if component is None:
-        return None, "", ""  # reported where that task stands
+        return None, "", ""  # reported at that task
     has = component.outputs.parameters if kind == "parameter" else component.outputs.artifacts
     if source.key not in has:
         return None, f"output {source.key} of {source.task}, which does not exist", f"its outputs: {_known(has)}"
@@ -187,13 +187,13 @@ def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[An
 
 
 def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artifact | None) -> str:
-    """Why the argument does not fit; "" when it does or that can't be told."""
+    """The reason why the argument does not fit; "" if it does or that is unknown."""
     if isinstance(wanted, Artifact):
         if isinstance(made, Artifact) and ANY_ARTIFACT not in (wanted.type, made.type) and wanted.type != made.type:
             return f"is a {made.type}, not a {wanted.type}"
         return ""
     if isinstance(source, Constant) and not source.selector:
-        # Older compilers hand numbers to texts and texts of numbers to numbers, and KFP reads both.
+        # Older compilers pass numbers to texts and texts of numbers to numbers, and KFP accepts both.
         kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type, (None,))[0], source.value
         if kinds and isinstance(value, str):
             with contextlib.suppress(ValueError):
@@ -223,7 +223,7 @@ def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artif
 
 
 def outputs(pipeline: Pipeline) -> Iterator[Issue]:
-    """Outputs of the pipeline and of its parts that nobody makes."""
+    """Outputs of the pipeline and of its parts that no task produces."""
     for owner, dag in _dags(pipeline):
         for kind, given in (("parameter", dag.parameters), ("artifact", dag.artifacts)):
             for output in given.values():
@@ -236,7 +236,7 @@ def outputs(pipeline: Pipeline) -> Iterator[Issue]:
 
 
 def conditions(pipeline: Pipeline) -> Iterator[Issue]:
-    """Conditions on inputs that the task is not given."""
+    """Conditions on inputs that the task doesn't have."""
     for _, _, task in _tasks(pipeline):
         given = {*task.parameters, *task.artifacts} | ({task.loop.item} if task.loop else set())
         for name in dict.fromkeys(CONDITION.findall(task.condition)):
@@ -246,7 +246,7 @@ def conditions(pipeline: Pipeline) -> Iterator[Issue]:
 
 
 def values(pipeline: Pipeline) -> Iterator[Issue]:
-    """Values that no environment takes."""
+    """Values that no environment variable can hold."""
     for _, _, task in _tasks(pipeline):
         for name, source in task.parameters.items():
             if isinstance(source, Constant) and (size := len(json.dumps(source.value, default=str))) > LARGEST:
@@ -255,7 +255,7 @@ def values(pipeline: Pipeline) -> Iterator[Issue]:
 
 
 def names(pipeline: Pipeline) -> Iterator[Issue]:
-    """Names that YAML 1.1 takes for something else."""
+    """Names that YAML 1.1 parses as something else."""
     for component in (pipeline.root, *pipeline.components.values()):
         place = "pipeline" if component is pipeline.root else component.name
         for interface, kind in ((component.inputs, "input"), (component.outputs, "output")):

@@ -1,4 +1,4 @@
-"""kfp pipelines: the form, how they hang together, and the pods that their translation would ask for."""
+"""kfp pipelines: their form, their consistency, and the pods that their translation would request."""
 
 import json
 from collections.abc import Callable
@@ -21,15 +21,15 @@ from trainyard.policy.lint.report import Report, Site
 from trainyard.yaml_lines import Document, documents
 
 STEP = "TRAINYARD_STEP"
-OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # what a task is given, not its component
+OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # findings on a task's resources, not on its component
 PLACEHOLDERS: dict[str, Any] = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
-# Tells the line of what: (line in the YAML, names in Python, whether a call is meant).
+# Finds a line from: (line in the YAML, names in Python, whether a call is meant).
 Where = Callable[[int, tuple[str, ...], bool], int]
 Translated = Callable[[], fill.Filled]
 
 
 def check_source(path: Path, site: Site) -> list[Finding]:
-    """A Python file or package: compiled, then checked; lines are those of the file."""
+    """Compile and check a Python file or package; lines are those of the file."""
     report = Report(site, str(path))
     try:
         if source.kind(path) == source.HERA:
@@ -46,7 +46,7 @@ def check_source(path: Path, site: Site) -> list[Finding]:
 
 
 def check_text(content: str, file: str, site: Site) -> list[Finding]:
-    """A compiled pipeline."""
+    """Check a compiled pipeline."""
     report = Report(site, file)
     try:
         pipeline = load.text(content, file)
@@ -60,11 +60,11 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
 def check(
     pipeline: Pipeline, site: Site, *, queue: str = "", priority: str = "", translated: Translated | None = None
 ) -> list[Finding]:
-    """A loaded pipeline that is to run in this queue and with this priority class.
+    """Check a loaded pipeline that is to run in this queue and with this priority class.
 
     Args:
-        translated: gives the workflow that will be sent, which then is checked; it is asked once at most, and
-            what it raises of its arguments is raised.
+        translated: returns the workflow that will be sent, which is then checked; it is called at most once, and
+            the errors that it raises about arguments are raised.
     """
     report = Report(site, pipeline.file)
     team = site.team()
@@ -83,7 +83,7 @@ def check(
 
 
 def _hera(path: Path, report: Report) -> list[Finding]:
-    """A workflow written with hera, with what `trainyard submit` would add to it."""
+    """Check a workflow written with hera, including what `trainyard submit` would add to it."""
     made = source.workflow(path)
     given = (made["spec"].get("arguments") or {}).get("parameters") or []
     missing = {one["name"]: "1" for one in given if not {"value", "valueFrom", "default"} & one.keys()}
@@ -127,7 +127,7 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
 
 
 def with_images(made: dict[str, Any], site: Site) -> fill.Filled:
-    """A translated workflow with the images that stand in for others here, whatever the API server fills in."""
+    """A translated workflow with this site's replacement images, and the API server's defaults filled in."""
     team = site.team()
     return fill.filled(made, site.contract, team) if team.fills else fill.Filled(made)
 
@@ -140,7 +140,7 @@ def _refused(pipeline: Pipeline, error: translate.Unsupported, report: Report, w
 
 
 def _arguments(pipeline: Pipeline) -> dict[str, Any]:
-    """Something for each input that has no value yet, so that the rest can be looked at."""
+    """A placeholder for each input without a value, so that the rest can be checked."""
     found: dict[str, Any] = {
         one.name: one.literals[0] if one.literals else PLACEHOLDERS.get(one.type, "1")
         for one in pipeline.inputs.parameters.values()
@@ -161,7 +161,7 @@ def _settings(site: Site) -> translate.Settings:
 
 
 def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None, report: Report, where: Where) -> None:
-    """Asks about the workflow, and puts what is said back to the executors that it comes from."""
+    """Check the translated workflow, and assign its findings to the executors that they come from."""
     inner = Report(report.site, report.file)
     components: dict[str | int, str] = {
         index: _component(one) for index, one in enumerate(made["spec"].get("templates") or [])
@@ -197,10 +197,10 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
 
 
 def _field(path: tuple[str | int, ...], template: dict[str, Any], executor: Executor) -> tuple[str | int, ...]:
-    """The executor's field that a field of its step was made from."""
+    """The executor's field from which a field of its step was made."""
     if path[:2] == ("container", "args") and len(path) > 2:
         index, own = int(path[2]), len(executor.command)
-        if len(template["container"]["args"]) < own + len(executor.args):  # all in one, as JSON
+        if len(template["container"]["args"]) < own + len(executor.args):  # the arguments are joined into one, as JSON
             return ("container", "command")
         return ("container", "command", index) if index < own else ("container", "args", index - own)
     if path[:2] == ("container", "env") and len(path) > 2:
@@ -210,7 +210,7 @@ def _field(path: tuple[str | int, ...], template: dict[str, Any], executor: Exec
 
 
 def _component(template: dict[str, Any]) -> str:
-    """The kfp component that a template was made from."""
+    """The kfp component from which a template was made."""
     for one in (template.get("container") or {}).get("env") or []:
         if one.get("name") == STEP:
             return str(json.loads(one["value"]).get("component", ""))
@@ -218,7 +218,7 @@ def _component(template: dict[str, Any]) -> str:
 
 
 def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Where) -> None:
-    """What can be said of executors alone, where the whole can't be translated."""
+    """Check executors one by one if the pipeline as a whole can't be translated."""
     team = report.site.team()
     for executor in pipeline.executors.values():
         asked, own = installer.split([*executor.command, *executor.args])
@@ -238,7 +238,7 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
 
 
 def _importers(pipeline: Pipeline, report: Report, where: Where) -> None:
-    """Addresses that importers name."""
+    """Check the addresses of importers."""
     for executor in pipeline.executors.values():
         if executor.kind != "importer":
             continue
@@ -250,7 +250,7 @@ def _importers(pipeline: Pipeline, report: Report, where: Where) -> None:
 
 
 def _claims(pipeline: Pipeline, report: Report, where: Where) -> None:
-    """Storage classes of claims that kfp's CreatePVC makes."""
+    """Check the storage classes of claims that kfp's CreatePVC makes."""
     site, team = report.site.contract, report.site.team()
     for place in pipeline.tasks():
         component = pipeline.component(place.task)
@@ -271,5 +271,5 @@ def _document(pipeline: Pipeline) -> Document | None:
 
 
 def _line(yaml: Document | None, label: str, field: tuple[str | int, ...]) -> int:
-    """The line of an executor's field in YAML; 0 when that is not there."""
+    """The line of an executor's field in YAML; 0 if it is missing."""
     return yaml.line("deploymentSpec", "executors", label, *field) if yaml else 0

@@ -1,4 +1,4 @@
-"""Where in a Python file a task or component of the compiled pipeline comes from."""
+"""The line in a Python file that a task or component of the compiled pipeline comes from."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ NUMBER = re.compile(r"-\d+$")
 
 
 class PythonLines:
-    """The functions of a file, and where each is called."""
+    """The functions of a file, and the lines of their calls."""
 
     def __init__(self, path: Path) -> None:
         self.definitions: dict[str, int] = {}
@@ -33,7 +33,7 @@ class PythonLines:
                 self.calls.setdefault(str(name).lower(), node.lineno)
 
     def line(self, *names: str, call: bool = False) -> int:
-        """The line of the first name that is found: its definition, or with `call` where it is called."""
+        """The line of the first name that is found: its definition, or with `call` its call."""
         for name in names:
             bare = NUMBER.sub("", name.removeprefix("comp-").removeprefix("exec-")).replace("-", "_").lower()
             for found in (self.calls, self.definitions) if call else (self.definitions, self.calls):

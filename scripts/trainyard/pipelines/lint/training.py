@@ -1,4 +1,4 @@
-"""Training steps of kfp pipelines: the job that such a step would create, as far as its settings are known."""
+"""Training steps of kfp pipelines: checks the job that such a step would create, as far as its settings are known."""
 
 import re
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from trainyard.policy.lint.report import Report
 from trainyard.yaml_lines import Document
 
 STARTS = re.compile(r"""\bsteps\.train\(\s*["'](\w+)["']""")
-NOT_SETTINGS = ("command", "env", "mounts", "name", "results")  # they hold places for what is known in the step alone
+NOT_SETTINGS = ("command", "env", "mounts", "name", "results")  # their placeholders are only known in the step
 Where = Callable[[int, tuple[str, ...], bool], int]
 
 
 def check(pipeline: Pipeline, report: Report, where: Where) -> None:
-    """Notes what the platform would say of each training step's job."""
+    """Report what the platform would reject in each training step's job."""
     for place in pipeline.tasks():
         task, component = place.task, pipeline.component(place.task)
         framework = _framework(component) if component else None
@@ -53,7 +53,7 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
 
 
 def _framework(component: Component) -> str | None:
-    """What the component trains with; None when it is no training step."""
+    """The framework that the component trains with; None if it is no training step."""
     if component.executor is None:
         return None
     found = STARTS.search("\n".join((*component.executor.command, *component.executor.args)))
@@ -61,7 +61,7 @@ def _framework(component: Component) -> str | None:
 
 
 def value_of(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
-    """The value before the run; None when it is made in the run."""
+    """The value before the run; None if the run produces it."""
     if source is None:
         return declared.default or None
     if isinstance(source, Constant):

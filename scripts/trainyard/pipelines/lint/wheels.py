@@ -1,4 +1,4 @@
-"""Packages that components ask for, where the platform knows both the image and every wheel that there is."""
+"""Packages of components, where the platform has both the image's packages and every available wheel on record."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,10 @@ Where = Callable[[int, tuple[str, ...], bool], int]
 
 
 def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[str, str]) -> None:
-    """Says which packages no run could get. `stand_ins`: what runs in place of an image, by the image's name."""
+    """Report packages that no run could install. `stand_ins`: replacements of images, by the images' names."""
     site = report.site.contract.packages
     if site.get("index") or site.get("wheels") is None:
-        return  # what an index has is not known here, nor what lies in a store that is not asked
+        return  # the contents of an index, or of a store that is not queried, are unknown here
     for executor in pipeline.executors.values():
         asked, _ = installer.split([*executor.command, *executor.args])
         image = images.of_reference(stand_ins.get(executor.image, executor.image), steps=True)
@@ -38,16 +38,16 @@ def check(pipeline: Pipeline, report: Report, where: Where, stand_ins: Mapping[s
 
 
 def _shown(index: str) -> str:
-    """Without a password."""
+    """The index's URL without a password."""
     return re.sub("//[^/]*@", "//", index)
 
 
 def missing(text: str, there: Mapping[str, str], files: Iterable[str], python: str) -> str:
-    """Why a requirement can't be met, by what the image has (name -> version) or by wheels; "" where it can.
+    """The reason why neither the image (name -> version) nor wheels meet a requirement; "" if they do.
 
     Args:
-        there: "" as a version stands for one that isn't known.
-        python: the minor of the image's Python.
+        there: versions by name; "" is an unknown version.
+        python: the minor version of the image's Python.
     """
     try:
         wanted = Requirement(text)

@@ -1,4 +1,4 @@
-"""Arguments of a pipeline that runs here: all of them, with the defaults filled in."""
+"""Arguments of a pipeline that runs on this machine: all of them, with defaults filled in."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from trainyard.pipelines.ir.model import MISSING, Pipeline
 
 
 def parse(pipeline: Pipeline, given: Sequence[str]) -> dict[str, Any]:
-    """All arguments of the pipeline, defaults included, from texts NAME=VALUE. Raises UsageError."""
+    """All arguments of the pipeline, including defaults, from texts NAME=VALUE. Raises UsageError."""
     if pipeline.inputs.artifacts:
         names = ", ".join(pipeline.inputs.artifacts)
         raise UsageError(f"the pipeline takes artifacts ({names})", hint="import them inside it by dsl.importer")
@@ -23,7 +23,7 @@ def parse(pipeline: Pipeline, given: Sequence[str]) -> dict[str, Any]:
 
 
 def _number(kind: str, value: Any) -> Any:
-    """Numbers as kfp's annotations have them: protobuf gives fractions, JSON gives whole ones where it can."""
+    """The number in the type of kfp's annotation: protobuf returns fractions, JSON whole numbers where possible."""
     if kind == "NUMBER_INTEGER" and isinstance(value, float):
         return int(value)
     return float(value) if kind == "NUMBER_DOUBLE" and isinstance(value, int) else value

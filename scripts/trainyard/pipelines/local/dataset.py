@@ -20,17 +20,17 @@ PACKAGE = "dataset-fashion-mnist"
 
 @dataclass(frozen=True)
 class Dataset:
-    """Four gzip files in idx format, and what to call them in the report."""
+    """Four gzip files in idx format, and the data set's name for the report."""
 
     name: str
     folder: Path
 
 
 def find() -> Dataset:
-    """MNIST where `$TRAINYARD_DATA` holds it, else Fashion-MNIST, downloaded once into the cache.
+    """MNIST from `$TRAINYARD_DATA` if it is there, else Fashion-MNIST, downloaded once into the cache.
 
     Raises:
-        TrainyardError: neither can be had.
+        TrainyardError: neither is available.
     """
     given = data_dir()
     if given and all((given / "mnist" / name).is_file() for name in FILES):

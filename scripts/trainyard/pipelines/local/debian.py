@@ -1,4 +1,4 @@
-"""Files out of Debian packages, without installing them."""
+"""Files from Debian packages, without installing them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ def unpack(packages: list[str], work: Path, hint: str) -> Path:
     """Downloads packages into `work` and unpacks them into one tree, which it returns.
 
     Args:
-        hint: what to do where they can't be had.
+        hint: how to fix it if they can't be downloaded.
     """
     run(["apt-get", "download", *packages], cwd=work, hint=hint)
     root = work / "root"

@@ -21,7 +21,7 @@ def run(pipeline: Pipeline, arguments: dict[str, Any], folders: Folders) -> dict
     processes = Processes()
     runner = Runner(pipeline, folders, processes)
     graph = Graph(pipeline, runner.run)
-    logging.disable(logging.ERROR)  # kfp's own words about each step
+    logging.disable(logging.ERROR)  # kfp's own messages about each step
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What a local run finds and leaves on this machine: a folder for the run, folders in place of buckets."""
+"""Folders of a local run: one for the run, and others that replace buckets."""
 
 import re
 import sys
@@ -11,29 +11,29 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 
 TEAM, BUCKET = "local", "runs"
-SHARED = "datasets/shared/mnist"  # what the example pipelines read, and the platform fills in a cluster
+SHARED = "datasets/shared/mnist"  # data that the example pipelines read, and that the platform provides in a cluster
 S3 = "s3://"
 
 
 @dataclass(frozen=True)
 class Folders:
-    """`run` holds a folder for each step; `buckets` stands for the object store and is kept from run to run."""
+    """`run` holds a folder for each step; `buckets` replaces the object store and is kept from run to run."""
 
     run: Path
     buckets: Path
 
     @property
     def name(self) -> str:
-        """What the run is called."""
+        """The run's name."""
         return self.run.name
 
     def of_uri(self, uri: str) -> Path:
-        """Where `s3://bucket/key` is on this machine."""
+        """The path of `s3://bucket/key` on this machine."""
         return self.buckets / uri.removeprefix(S3).strip("/")
 
 
 def make(out: Path, pipeline: str) -> Folders:
-    """A new run's folder below `out`, with the time in its name, and the folder of buckets beside it."""
+    """Make a new run's folder in `out`, with the time in its name, and the folder of buckets next to it."""
     stem = f"{re.sub(r'[^a-z0-9]+', '-', pipeline.lower()).strip('-') or 'pipeline'}-{time.strftime('%Y%m%d-%H%M%S')}"
     found = out.resolve()
     for number in range(100):
@@ -49,10 +49,10 @@ def make(out: Path, pipeline: str) -> Folders:
 
 
 def offer_shared_data(folders: Folders, text: str) -> str:
-    """Puts MNIST where a pipeline whose `text` names the shared data set looks for it; returns what it is, or "".
+    """Provides MNIST for a pipeline whose `text` names the shared data set; returns the data set's name, or "".
 
     Raises:
-        TrainyardError: it can't be had on this machine.
+        TrainyardError: the data set is not available on this machine.
     """
     place = folders.buckets / SHARED
     if f"{S3}{SHARED}" not in text or place.exists():
@@ -71,7 +71,7 @@ def offer_shared_data(folders: Folders, text: str) -> str:
 
 
 def environment(folders: Folders) -> dict[str, str]:
-    """What every step of a local run has in its environment."""
+    """The environment of every step of a local run."""
     return {
         "TRAINYARD_LOCAL": "1",
         "TRAINYARD_BUCKETS": str(folders.buckets),
@@ -88,7 +88,7 @@ def environment(folders: Folders) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Where steps find trainyard, the example trainers and all that this process can import."""
+    """The path on which steps find trainyard, the example trainers and everything that this process can import."""
     first = [str(Path(trainyard.__file__).resolve().parents[1]), str(ROOT / "images" / "trainer")]
     rest = [entry for entry in sys.path if entry and entry not in first and Path(entry).is_dir()]
     return ":".join([*first, *(entry for entry in rest if "site-packages" in entry or "dist-packages" in entry)])

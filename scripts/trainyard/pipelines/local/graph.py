@@ -1,7 +1,7 @@
 """Runs a pipeline's tasks in their order: conditions, loops, collected outputs, exit handlers, retries.
 
-kfp's own local orchestrator guesses in loops (any value of another step that enters one is replaced by the loop's item)
-and lets iterations share folders, so the order is ours and only single steps go through kfp's code.
+kfp's own local orchestrator guesses in loops (it replaces any other step's value in a loop by the loop's item)
+and lets iterations share folders, so the order is ours, and only single steps run through kfp's code.
 """
 
 import json
@@ -32,14 +32,14 @@ from trainyard.policy import cel
 
 SUCCEEDED, FAILED, SKIPPED = "SUCCEEDED", "FAILED", "SKIPPED"
 KEY = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]")
-PARALLEL = 2  # iterations at a time, where the pipeline sets no limit
+PARALLEL = 2  # iterations at a time if the pipeline sets no limit
 Values = dict[str, Any]
 Step = Callable[[str, Component, Values], Values | None]
 
 
 @dataclass
 class Ended:
-    """How a task ended: its outputs, and what went wrong."""
+    """The end of a task: its outputs, and its error."""
 
     state: str
     outputs: Values = field(default_factory=dict)
@@ -54,9 +54,9 @@ class Graph:
         self.failed = False
 
     def run(self, arguments: Values) -> Values:
-        """All tasks; returns the pipeline's outputs. `failed` says whether any failed."""
+        """Runs all tasks; returns the pipeline's outputs. `failed` tells whether any task failed."""
         root = self._pipeline.root
-        if root.dag is None:  # a single component compiled by itself
+        if root.dag is None:  # a single compiled component
             return self._program(root.name, root, arguments, None).outputs
         return self._dag(root.dag, arguments, "").outputs
 
@@ -157,7 +157,7 @@ class Graph:
 
 
 def _order(dag: Dag) -> list[str]:
-    """Tasks so that each comes after those it needs. Raises UsageError for a circle."""
+    """Tasks sorted after their dependencies. Raises UsageError for a cycle."""
     order: list[str] = []
     waiting = dict.fromkeys(dag.tasks)
     while waiting:
@@ -175,7 +175,7 @@ def _defaults(component: Component) -> Values:
 
 
 def _select(value: Any, selector: str) -> Any:
-    """kfp's `parseJson(string_value)["a"]` on a value that is JSON or already read."""
+    """The result of kfp's `parseJson(string_value)["a"]` on a value that is JSON or already parsed."""
     for match in KEY.finditer(selector):
         value = json.loads(value) if isinstance(value, str) else value
         value = value[match[1] or match[2]]

@@ -1,4 +1,4 @@
-"""What a pipeline asks for that this machine can't give: said before the run, so that nothing is ignored silently."""
+"""Requests of a pipeline that this machine can't meet: reported before the run, so that none is ignored silently."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from trainyard.errors import UsageError
 from trainyard.observe.listing import some
 from trainyard.pipelines.ir.model import Executor, Pipeline
 
-# Fields of kfp-kubernetes' settings, and what to call them.
+# Fields of kfp-kubernetes' settings, and their names in messages.
 SETTINGS = {
     "secretAsEnv": "secrets as variables",
     "secretAsVolume": "secrets as files",
@@ -33,7 +33,7 @@ CREATE, DELETE = "argostub/createpvc", "argostub/deletepvc"
 
 
 def refuse(pipeline: Pipeline) -> None:
-    """Refuses what can't run here at all. Raises UsageError, naming the executor."""
+    """Refuses a pipeline that can't run here at all. Raises UsageError, naming the executor."""
     for executor in pipeline.executors.values():
         if executor.kind not in ("container", "importer"):
             what = f"{_name(executor)} is of the kind {executor.kind}, which runs on Vertex AI only"
@@ -41,7 +41,7 @@ def refuse(pipeline: Pipeline) -> None:
 
 
 def not_honoured(pipeline: Pipeline) -> list[str]:
-    """Lines for the user: a setting and the steps that have it."""
+    """Lines for the user: each ignored setting and the steps that have it."""
     found: dict[str, list[str]] = {}
     for executor in pipeline.executors.values():
         for what in _of(executor):

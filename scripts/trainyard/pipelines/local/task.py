@@ -32,7 +32,7 @@ REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
 
 
 class Runner:
-    """Runs steps. `failed` holds (step, reason, log) of those that failed."""
+    """Runs steps. `failed` holds (step, reason, log) of the steps that failed."""
 
     def __init__(self, pipeline: Pipeline, folders: places.Folders, processes: Processes) -> None:
         self.failed: list[tuple[str, str, Path]] = []
@@ -42,7 +42,7 @@ class Runner:
         self._count, self._lock = 0, threading.Lock()
         workspace, now = folders.run / "workspace", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         workspace.mkdir()
-        # Placeholders that kfp's own local runs don't have.
+        # Placeholders that kfp's own local runs don't support.
         self._more = dict.fromkeys((dsl.WORKSPACE_PATH_PLACEHOLDER, WORKSPACE), str(workspace)) | {
             dsl.PIPELINE_JOB_RESOURCE_NAME_PLACEHOLDER: folders.name,
             dsl.PIPELINE_JOB_CREATE_TIME_UTC_PLACEHOLDER: now,
@@ -50,7 +50,7 @@ class Runner:
         }
 
     def run(self, title: str, component: Component, values: dict[str, Any]) -> dict[str, Any] | None:
-        """One step in a folder of its own; returns its outputs, None when it failed."""
+        """Runs one step in its own folder; returns its outputs, None if it failed."""
         with self._lock:
             self._count += 1
             folder = self._folders.run / f"{self._count:02d}-{re.sub(r'[^a-zA-Z0-9.-]+', '-', title)}"
@@ -80,14 +80,14 @@ class Runner:
             return None
         say(title, f"done in {time.monotonic() - began:.1f} s")
         outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=spec)
-        # A program other than kfp's says nothing of its artifacts.
+        # Programs other than kfp's write nothing about their artifacts.
         for key, artifact in inputs.outputs.artifacts.items():
             if key not in outputs:
                 outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
         return outputs
 
     def _command(self, title: str, executor: Any, described: dict[str, Any]) -> list[str]:
-        """The component's command with its placeholders filled in. Raises UsageError for one that kfp can't do."""
+        """The component's command with its placeholders filled in. Raises UsageError for one that kfp can't replace."""
         try:
             return placeholder_utils.replace_placeholders(
                 full_command=self._filled([*executor.container.command, *executor.container.args]),
@@ -108,7 +108,7 @@ class Runner:
         return json.loads(text)
 
     def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
-        """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
+        """An importer's artifact; for a bucket, the file on this machine. Raises UsageError if it is missing."""
         constant = executor.importer.artifact_uri.constant.string_value
         uri = (
             str(values.get("uri", "")) if executor.importer.artifact_uri.WhichOneof("value") != "constant" else constant
@@ -144,28 +144,28 @@ class Runner:
             command = replace_python_executable(command, sys.executable)
         elif command and not shutil.which(command[0]):
             return Ended(127, [f"the program {command[0]} of its image is not on this machine"])
-        # A component of kfp writes its program into a new temporary folder and leaves it there.
+        # A kfp component writes its program into a new temporary folder and leaves it there.
         with tempfile.TemporaryDirectory(prefix="trainyard-step-", ignore_cleanup_errors=True) as scratch:
             return self._processes.run(command, name=title, folder=folder, env=env | {"TMPDIR": scratch}, log=log)
 
 
 def _without_pip(command: list[str], site: Path) -> tuple[list[str], list[str]]:
-    """A component's command without the installation in front of it, where all is installed; and what isn't."""
+    """A component's command without its installer, if all packages are installed; and the missing ones."""
     asked, own = installer.split(command)
     missing = [one for one in asked.packages if not _installed(one, site)] if asked else []
     return (command, missing) if missing else (own, [])
 
 
 def _installed(requirement: str, site: Path) -> bool:
-    """Whether `name` or `name==version` is here, or in the run's folder; what is more complicated counts as missing."""
+    """Whether `name` or `name==version` is installed here, or in the run's folder; other forms count as missing."""
     name, _, version = requirement.partition("==")
     found = metadata.distributions(name=name.split("[")[0].strip(), path=[*sys.path, str(site)])
     return any(version in ("", one.version) for one in found)
 
 
 def _whole_numbers(described: dict[str, Any], component_spec: Any) -> None:
-    """Whole numbers inside lists and structs, and of f-strings, as integers: protobuf made fractions of them, which
-    components refuse. A cluster hands them on as integers, too.
+    """Convert whole numbers in lists, structs and f-strings back to integers: protobuf made fractions of them, which
+    components refuse. A cluster passes them on as integers, too.
     """
     kinds = {key: one.parameter_type for key, one in component_spec.input_definitions.parameters.items()}
     values = described.get("inputs", {}).get("parameterValues", {})

@@ -1,1 +1,1 @@
-"""Workflows that somebody wrote for Argo: what their templates, artifacts and claims lack becomes the team's."""
+"""Workflows written for Argo: fills gaps in templates, artifacts and claims with the team's settings."""

@@ -1,4 +1,4 @@
-"""Where a raw workflow keeps its data: artifacts below the team's part of the store, claims of the team's class."""
+"""Places of a raw workflow's data: artifacts below the team's prefix of the store, claims of the team's class."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +12,7 @@ CLASS = "storageClassName"
 
 
 def complete(spec: Object, settings: Settings, say: Say) -> None:
-    """Writes into artifacts and claims, in place, what they leave out; `say` is told of keys that were changed."""
+    """Fills gaps of artifacts and claims, in place; `say` reports keys that were changed."""
     for artifact in list(artifacts(spec)):
         _artifact(artifact, settings, say)
     for claim in _claims(spec):
@@ -40,13 +40,13 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
     if not isinstance(place, dict):
         return
     if place.get("bucket"):
-        if not place.get("endpoint"):  # Argo would take the run's own bucket in its place, and not say so
+        if not place.get("endpoint"):  # Argo would silently use the run's own bucket in its place
             place.update(_access(settings) | place)
         return
     key, own = place.get("key"), f"{settings.team.name}/"
     if not isinstance(key, str) or key.startswith(own):
         return
-    # What the run itself fills in may hold the team's name already.
+    # Placeholders that the run fills in may include the team's name already.
     if not key.startswith("{{") or key.startswith("{{workflow."):
         place["key"] = own + key.lstrip("/")
         name = artifact.get("name", "?")
@@ -54,7 +54,7 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
 
 
 def _access(settings: Settings) -> Object:
-    """The store and the team's keys, as Argo names them; {} where the contract doesn't know the store."""
+    """The store and the team's keys, in Argo's form; {} if the contract has no store."""
     store = settings.contract.store
     url = str(store.get("endpoint") or "")
     if settings.contract.assumed or not url:
@@ -70,7 +70,7 @@ def _access(settings: Settings) -> Object:
 
 
 def _claims(spec: Object) -> Iterator[Object]:
-    """The specs of claims that the workflow has made: its own, and those of volumes that live as long as a pod."""
+    """The specs of claims that the workflow makes: its own, and those of ephemeral volumes."""
     for claim in spec.get("volumeClaimTemplates") or []:
         if isinstance(claim, dict) and isinstance(claim.get("spec"), dict):
             yield claim["spec"]

@@ -12,12 +12,12 @@ from trainyard.pipelines.translate.settings import Settings
 Object = dict[str, Any]
 MAIN = ("container", "script")
 BESIDE = ("initContainers", "sidecars")  # Argo's controller closes the main containers only
-# What the template around it would replace: as a template of its own it would not know it.
+# Values that the enclosing template replaces: a separate template would not have them.
 OUTSIDE = re.compile(r"\{\{(?!\s*workflow\.)")
 
 
 def complete(spec: Object, settings: Settings) -> None:
-    """Writes into the workflow's templates, in place, what they leave out."""
+    """Fills gaps in the workflow's templates, in place."""
     spec["securityContext"] = {**restricted(), **(spec.get("securityContext") or {})}
     name_inline(spec)
     for template in _objects(spec.get("templates")):
@@ -29,10 +29,10 @@ def complete(spec: Object, settings: Settings) -> None:
 
 
 def name_inline(spec: Object) -> None:
-    """Templates inside a task get a name, where that changes nothing: admission doesn't take them there."""
+    """Turns inline templates of tasks into named ones, where that changes nothing: admission refuses inline ones."""
     templates = spec.get("templates") or []
     known = {one.get("name") for one in _objects(templates)}
-    for template in _objects(templates):  # it grows, and what comes new is looked at, too
+    for template in _objects(templates):  # the list grows, and the loop visits added templates, too
         for task in tasks(template):
             inner = task.get("inline")
             if not isinstance(inner, dict) or OUTSIDE.search(json.dumps(inner)):
@@ -61,7 +61,7 @@ def containers(template: Object) -> Iterator[Object]:
 
 
 def closed_by_nobody(template: Object) -> Iterator[Object]:
-    """Containers whose security context the workflow alone says; of a set it does no harm to say it as well."""
+    """Containers that get a security context only from the workflow; setting it on a set's containers does no harm."""
     group = template.get("containerSet")
     yield from _objects(group.get("containers") if isinstance(group, dict) else None)
     for key in BESIDE:
@@ -69,7 +69,7 @@ def closed_by_nobody(template: Object) -> Iterator[Object]:
 
 
 def _gpus(template: Object, settings: Settings) -> None:
-    """GPUs in requests and limits alike, the labels and tolerations of their nodes; none for the other containers."""
+    """Sets GPUs in requests and limits alike, and the labels and tolerations of their nodes; hides GPUs from others."""
     resources = {pool.resource for pool in settings.team.pools if pool.resource} | {GPU}
     asked: list[str] = []
     for one in containers(template):
@@ -99,7 +99,7 @@ def _gpus(template: Object, settings: Settings) -> None:
 
 
 def _objects(values: Any) -> Iterator[Object]:
-    """Those of a list that are objects; lint says what is wrong with the others."""
+    """The objects of a list; lint reports its other values."""
     if isinstance(values, list):
         for one in values:
             if isinstance(one, dict):

@@ -1,1 +1,1 @@
-"""Runs of pipelines: what became of each step, its log, its artifacts, and what one may do about it."""
+"""Runs of pipelines: the state of each step, its log, its artifacts, and actions on runs."""

@@ -1,4 +1,4 @@
-"""What may be done about a run: stop it, try it again, delete it."""
+"""Actions on a run: stop it, retry it, delete it."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ class NoPipelinesError(TrainyardError):
 
 
 def stop(kube: Kube, name: str) -> bool:
-    """Asks a run to end: its pods get SIGTERM, only a workflow's `onExit` still runs. False when it had ended."""
+    """Stops a run: its pods get SIGTERM, only a workflow's `onExit` still runs. False if it had ended."""
     if nodes.run(snapshot.fetch(kube, name)).ended:
         return False
     kube.patch(_path(kube, name), {"spec": {"shutdown": "Stop"}})
@@ -23,9 +23,9 @@ def stop(kube: Kube, name: str) -> bool:
 
 
 def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> None:
-    """Runs the failed steps of a run again, and what comes after them; what succeeded stays as it is.
+    """Runs the failed steps of a run again, and the steps after them; successful steps stay as they are.
 
-    Argo's own program does it: the new state of the nodes is its business.
+    Argo's own program computes the new state of the nodes.
     """
     found = nodes.run(snapshot.fetch(kube, name))
     if not found.ended:
@@ -47,7 +47,7 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
 
 
 def delete(kube: Kube, name: str) -> bool:
-    """Removes a run and its pods; artifacts and logs in the store stay. False when there was none."""
+    """Deletes a run and its pods; artifacts and logs in the store stay. False if there was none."""
     return kube.delete(_path(kube, name))
 
 

@@ -9,10 +9,10 @@ from trainyard.times import now, span
 
 
 def finish(kube: Kube, run: Run, programs: bool = False) -> None:
-    """Says how it went; raises click's Exit with code 1 when it failed or was stopped.
+    """Prints the run's result; raises click's Exit with code 1 if it failed or was stopped.
 
     Args:
-        programs: a program reads standard output, so that all is said on standard error.
+        programs: a program reads standard output, so everything is printed on standard error.
     """
     took = span(run.seconds(now()))
     if run.succeeded:
@@ -28,12 +28,12 @@ def finish(kube: Kube, run: Run, programs: bool = False) -> None:
 
 
 def results(run: Run) -> dict[str, str]:
-    """The pipeline's own output parameters: those of its outermost graph."""
+    """The pipeline's own output parameters, from its outermost graph."""
     root = next((node for node in nodes.of(run.raw).values() if node["name"] == run.name), {})
     parameters = (root.get("outputs") or {}).get("parameters") or []
     return {one["name"]: str(one.get("value", "")) for one in parameters if shown(one["name"])}
 
 
 def shown(name: str) -> bool:
-    """Whether a parameter is the author's, not one that the translation added."""
+    """Whether a parameter is the author's, not added by the translation."""
     return not name.startswith(output.HIDDEN)

@@ -1,4 +1,4 @@
-"""Why a run failed: the failing steps' own words and the end of their logs."""
+"""Why a run failed: the failing steps' messages and the end of their logs."""
 
 from trainyard.kube import Kube
 from trainyard.observe import words
@@ -9,7 +9,7 @@ SHOWN, LOOKED_AT = 3, 400
 
 
 def text(run: Run, kube: Kube | None = None) -> str:
-    """What to read first after a failure. With `kube`, the end of each failing step's log is fetched."""
+    """The most important facts about a failure. With `kube`, the end of each failing step's log is fetched."""
     failed = run.failures
     parts = []
     if run.stopping:
@@ -29,5 +29,5 @@ def text(run: Run, kube: Kube | None = None) -> str:
 
 
 def end_of(log: list[str], step: Step) -> list[str]:
-    """The lines that lead to the error that the step's message begins with; else the last ones."""
+    """The lines that lead to the error with which the step's message begins; else the last ones."""
     return words.leading_to(log, step.reason.rsplit(" (exit code ", 1)[0])

@@ -1,4 +1,4 @@
-"""What a run of a pipeline was made of and what it found, to be compared with others: its object and its lineage."""
+"""Inputs and results of a pipeline's run, for comparison with others: from its object and its lineage."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ EMPTY: tuple[Any, ...] = ("", None, [], {})
 
 
 def of(run: Run, store: Store) -> Facts:
-    """One run; steps that left nothing yet have nothing to compare."""
+    """The facts of one run; steps without lineage so far are left out."""
     made = lineage.read(json.loads(store.read(f"{place.bucket}/{place.key}")) for place in stored.lineage(run))
     finals, data = dict[str, float](), dict[str, str]()
     for step in made.steps:
@@ -39,7 +39,7 @@ def of(run: Run, store: Store) -> Facts:
 
 
 def _parameters(run: Run) -> dict[str, Any]:
-    """What the run was given."""
+    """The run's parameters."""
     given = (run.raw.get("spec", {}).get("arguments") or {}).get("parameters") or []
     return {
         one["name"]: one.get("value")
@@ -49,7 +49,7 @@ def _parameters(run: Run) -> dict[str, Any]:
 
 
 def _logged(run: Run, made: lineage.Lineage, store: Store) -> dict[str, float]:
-    """Numbers that steps logged as kfp's Metrics: they lie beside the artifact, in its meta.json."""
+    """Numbers that steps logged as kfp's Metrics: they are in meta.json next to the artifact."""
     logged = {(step.task, one.name) for step in made.steps for one in step.outputs if one.type == METRICS}
     found: dict[str, float] = {}
     for place in stored.artifacts(run):
@@ -65,7 +65,7 @@ def _logged(run: Run, made: lineage.Lineage, store: Store) -> dict[str, float]:
 
 
 def _code(run: Run) -> dict[str, str]:
-    """By step: a digest of the image and the code that it runs."""
+    """A digest of the image and the code of each step, by step."""
     templates = {one.get("name"): one for one in run.raw.get("spec", {}).get("templates") or []}
     found = {}
     for step in run.steps:

@@ -12,18 +12,18 @@ from trainyard.pipelines.runs.model import Run
 from trainyard.pipelines.runs.snapshot import Observer, RunSnapshot
 
 POLL_INTERVAL_S = 1.5
-PATIENCE_S = 300.0  # a cluster that doesn't answer for so long is given up; the run isn't
+PATIENCE_S = 300.0  # following stops when the cluster has not answered for so long; the run continues
 
 
 class Poller:
-    """Looks again and again, and bears a cluster that is away for a while."""
+    """Polls a run repeatedly, and tolerates a cluster that is unavailable for a while."""
 
     def __init__(self, kube: Kube, name: str, say: Callable[[str], None]) -> None:
         self._observer, self._say = Observer(kube, name), say
         self._away_since = 0.0
 
     def __call__(self) -> RunSnapshot | None:
-        """What is there to see; None while the cluster doesn't answer. Raises KubeError when it stays away."""
+        """The current state; None while the cluster doesn't answer. Raises KubeError if that lasts too long."""
         try:
             snapshot = self._observer.poll()
         except KubeError as error:
@@ -40,7 +40,7 @@ class Poller:
 
 
 def to_end(kube: Kube, name: str) -> Run:
-    """Returns the run when it has ended. Ctrl-C ends the following only, which is said."""
+    """Returns the run when it has ended. Ctrl-C only ends the following, and a message says so."""
     with _followed(kube, name):
         if live.possible():
             return live.follow(kube, name, Poller, POLL_INTERVAL_S)
@@ -48,7 +48,7 @@ def to_end(kube: Kube, name: str) -> Run:
 
 
 def quietly(kube: Kube, name: str) -> Run:
-    """The same without a word."""
+    """Returns the run when it has ended, without output."""
     poll = Poller(kube, name, lambda text: None)
     with _followed(kube, name):
         while True:
@@ -72,7 +72,7 @@ def _followed(kube: Kube, name: str) -> Iterator[None]:
 
 
 def again(name: str, namespace: str) -> str:
-    """How to come back to a run."""
+    """The commands to return to a run."""
     whole = f"{name} -n {namespace}"
     return f"follow: `trainyard runs show {whole} --follow`; stop: `trainyard runs stop {whole}`"
 

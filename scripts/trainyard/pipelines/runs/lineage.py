@@ -1,6 +1,6 @@
-"""What a run made of what: the lineage files that steps leave beside their artifacts, as a tree and as a graph.
+"""The inputs and outputs of a run's steps: lineage files that steps leave next to their artifacts, as tree and graph.
 
-A step that was served from cache has the file of the run that did the work; each input says which run made it.
+A step that was served from cache has the lineage file of the run that did the work; each input names its run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ KINDS = ("inputs", "outputs")
 
 @dataclass(frozen=True)
 class Artifact:
-    """One artifact as a step saw it; `run` and `task` made it, where that is known."""
+    """One artifact as a step saw it; `run` and `task` are its producer, if known."""
 
     name: str
     type: str
@@ -28,7 +28,7 @@ class Artifact:
     task: str = ""
 
     def line(self) -> str:
-        """One line for people."""
+        """One line for the terminal."""
         kind = self.type.removeprefix("system.")
         return f"{self.name}  {kind}  {size(self.bytes)}  sha256 {self.sha256[:SHOWN] or '-'}"
 
@@ -53,45 +53,45 @@ class Step:
 
     @property
     def key(self) -> str:
-        """Its name in the graph; the iterations of a loop share a task, not a node."""
+        """The step's name in the graph; the iterations of a loop share a task, not a node."""
         return f"{self.run}/{self.node or self.task}"
 
     @property
     def seconds(self) -> float:
-        """How long it ran."""
+        """The step's running time."""
         return (datetime.fromisoformat(self.finished) - datetime.fromisoformat(self.started)).total_seconds()
 
 
 class Lineage:
-    """The steps of one run, and of others that it took artifacts from where their files were given too."""
+    """The steps of one run, and of other runs that it took artifacts from, if their files were given."""
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self.steps = sorted({step.key: step for step in steps}.values(), key=lambda step: (step.started, step.key))
         self._maker = {made.uri: step for step in self.steps for made in step.outputs if made.uri}
 
     def maker(self, artifact: Artifact) -> Step | None:
-        """The step that made an artifact, when its file was given."""
+        """The step that made an artifact, if its file was given."""
         return self._maker.get(artifact.uri)
 
     def ends(self) -> list[Step]:
-        """Steps whose artifacts no other step took."""
+        """Steps whose artifacts no other step used."""
         taken = {made.uri for step in self.steps for made in step.inputs}
         return [step for step in self.steps if not any(made.uri in taken for made in step.outputs)]
 
 
 def read(documents: Iterable[Mapping[str, Any]]) -> Lineage:
-    """Makes the lineage of lineage files that are already parsed.
+    """The lineage from parsed lineage files.
 
     Raises:
-        TrainyardError: one of them is none, or of a version that this program doesn't know.
+        TrainyardError: one is no lineage file, or has a version that this program doesn't support.
     """
     return Lineage(_step(document) for document in documents)
 
 
 def tree(lineage: Lineage, run: str = "") -> str:
-    """For people: from each last step back to what it was made of. A step that stands already is only named.
+    """A tree for the terminal: from each last step back to its inputs. A step that was shown before is only named.
 
-    Steps of other runs than `run`, which the cache served, name theirs. Parameters that are empty are left out.
+    Steps of runs other than `run`, served from the cache, name their run. Empty parameters are left out.
     """
     lines: list[str] = []
     shown: set[str] = set()
@@ -101,7 +101,7 @@ def tree(lineage: Lineage, run: str = "") -> str:
 
 
 def graph(lineage: Lineage) -> dict[str, Any]:
-    """For programs: steps and artifacts as nodes; an edge leads from what was there first to what was made of it."""
+    """A graph for programs: steps and artifacts as nodes; an edge leads from an input to the result."""
     artifacts: dict[str, dict[str, Any]] = {}
     edges: list[dict[str, str]] = []
     for step in lineage.steps:
@@ -125,7 +125,7 @@ def graph(lineage: Lineage) -> dict[str, Any]:
 
 
 def size(count: int) -> str:
-    """Bytes for people."""
+    """Bytes in a readable unit."""
     amount, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if amount < 1000:

@@ -1,4 +1,4 @@
-"""The live view of a run on a terminal: a table that is redrawn, keys that choose a step and show its log."""
+"""The live view of a run on a terminal: a table that is redrawn, and keys that choose a step and show its log."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ KEYS = {"\x1b[A": UP, "\x1bOA": UP, "k": UP, "\x1b[B": DOWN, "\x1bOB": DOWN, "j"
 KEYS |= {"l": ENTER, "q": LEAVE, "\x1b": LEAVE}
 HELP = "↑ ↓ choose a step, Enter shows its log, q leaves (the run goes on)"
 KEY = re.compile(r"\x1b[\[O][A-D]|.", re.DOTALL)
-KEY_S = 0.1  # how long a key is waited for before the table is looked at again
+KEY_S = 0.1  # how long to wait for a key before the table is refreshed
 CLEAR, HOME, REST, END_OF_LINE = "\x1b[2J\x1b[H", "\x1b[H", "\x1b[J", "\x1b[K"
 
 
 def possible() -> bool:
-    """Whether this is a terminal that can be redrawn and has keys."""
+    """Whether this is a terminal that can be redrawn and has a keyboard."""
     if not (sys.stdin.isatty() and redrawable(sys.stdout)):
         return False
     with contextlib.suppress(ImportError):
@@ -40,7 +40,7 @@ def possible() -> bool:
 
 
 class _Watch(threading.Thread):
-    """Looks at the run beside the keys, so that a slow cluster makes no slow keys."""
+    """Polls the run in a separate thread, so that a slow cluster doesn't slow down the keys."""
 
     def __init__(self, poll: Callable[[], RunSnapshot | None], poll_interval_s: float) -> None:
         super().__init__(daemon=True)
@@ -51,7 +51,7 @@ class _Watch(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Until the run has ended, it can't be seen any more, or nobody looks."""
+        """Polls until the run has ended, polling fails, or the view is closed."""
         while not self.over.is_set():
             try:
                 found = self._poll()
@@ -68,7 +68,7 @@ class _Watch(threading.Thread):
 def follow(
     kube: Kube, name: str, looker: Callable[..., Callable[[], RunSnapshot | None]], poll_interval_s: float
 ) -> Run:
-    """Returns the run when it has ended, or raises KeyboardInterrupt when its reader leaves."""
+    """Returns the run when it has ended, or raises KeyboardInterrupt when the user quits."""
     notice = [""]
     watch = _Watch(looker(kube, name, lambda text: notice.__setitem__(0, text)), poll_interval_s)
     chosen, drawn = "", -1
@@ -120,7 +120,7 @@ def _moved(seen: RunSnapshot, chosen: str, key: str) -> str:
 
 
 def _log(kube: Kube, name: str, step_id: str, keys: _Keys) -> None:
-    """Shows a step's log as it comes, until its reader goes back."""
+    """Shows a step's log as it arrives, until the user goes back."""
     lines: queue.Queue[str] = queue.Queue()
     stop = threading.Event()
 
@@ -145,13 +145,13 @@ def _log(kube: Kube, name: str, step_id: str, keys: _Keys) -> None:
 
 
 class _Keys:
-    """Keys as they were typed, also several at once."""
+    """Keys as they were typed, even several at once."""
 
     def __init__(self) -> None:
         self._typed: list[str] = []
 
     def next(self, timeout_s: float) -> str:
-        """The next key that means something, or "" when none came in time."""
+        """The next key with a meaning, or "" if none was typed in time."""
         if not self._typed and select.select([sys.stdin], [], [], timeout_s)[0]:
             self._typed = KEY.findall(os.read(sys.stdin.fileno(), 256).decode(errors="replace"))
         return KEYS.get(self._typed.pop(0), "") if self._typed else ""
@@ -159,7 +159,7 @@ class _Keys:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[_Keys]:
-    """Keys come one by one and are not echoed; Ctrl-C still interrupts."""
+    """Keys one by one, without echo; Ctrl-C still interrupts."""
     import termios
     import tty
 

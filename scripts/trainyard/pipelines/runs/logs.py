@@ -1,4 +1,4 @@
-"""Logs of steps: from the pod as long as it is there, afterwards from the store, where Argo put them."""
+"""Logs of steps: from the pod as long as it exists, afterwards from the store, where Argo put them."""
 
 import re
 import time
@@ -15,9 +15,9 @@ from trainyard.training.kept import NoLogError
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"
 POLL_INTERVAL_S = 2.0
-# What Argo's executor writes between a step's own lines, and after the last one of a command that did not succeed.
+# Lines that Argo's executor writes between a step's own, and after the last one of a command that failed.
 ARGOS = re.compile(rb'^time="[^"]*" level=\w+ msg=.* argo=true\b')
-OTHERS_MOST = 400  # lines at a log's ends that are Argo's and kfp's
+OTHERS_MOST = 400  # lines of Argo and kfp at either end of a log
 ARGOS_LAST = re.compile(rb"^Error: exit status \d+\s*$")
 
 
@@ -31,16 +31,16 @@ def lines(
     attempt: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[bytes]:
-    """A step's log, line by line, without what Argo and kfp write into it.
+    """A step's log, line by line, without lines by Argo and kfp.
 
     Args:
-        follow: wait for the pod where it isn't there yet, and go on until the step ends.
-        attempt: which one, from 1; the last one without.
-        say: is told what is waited for.
+        follow: wait until the pod exists, and continue until the step ends.
+        attempt: its number, from 1; by default the last one.
+        say: prints what is waited for.
 
     Raises:
         NoLogError: there is no log, with the reason.
-        TrainyardError: the step has had no such try, or its log can't be read.
+        TrainyardError: the step has had no such attempt, or its log can't be read.
     """
     if follow and not step.nodes and not step.ended:
         say(f"{step.name} has not started yet; waiting for it")
@@ -57,7 +57,7 @@ def lines(
             yield from deque(found, maxlen=tail) if tail and not follow else found
             return
         except KubeError as error:
-            if error.status not in (400, 404):  # the pod went meanwhile, or its container never ran
+            if error.status not in (400, 404):  # the pod was deleted meanwhile, or its container never ran
                 raise
             if not step.ended:
                 raise TrainyardError(f"{step.name} has no log yet: {error.what}") from None
@@ -65,7 +65,7 @@ def lines(
 
 
 def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
-    """The last lines of a step's log, or none where there is no log."""
+    """The last lines of a step's log; none without a log."""
     try:
         return [line.decode(errors="replace") for line in lines(kube, run, step, tail=count)]
     except TrainyardError:
@@ -73,7 +73,7 @@ def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
 
 
 def own(log: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines that the step itself has written. One that may be Argo's last waits for the next, which clears it."""
+    """The lines that the step itself wrote. A line that may be Argo's last is held back until the next one arrives."""
     held = list[bytes]()
     plain = (line.decode(errors="surrogateescape") for line in log)
     for line in (text.encode(errors="surrogateescape") for text in kfp_log.own(plain)):
@@ -101,7 +101,7 @@ def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[
             yield from kube.logs(pod, CONTAINER, follow=follow, tail=tail)
             return
         except KubeError as error:
-            # 400 or 404 as long as the container is being made: no error of the follower's
+            # 400 or 404 while the container is being created: no error for the follower
             if not follow or error.status not in (400, 404) or not _begins(kube, pod):
                 raise
             if not announced:
@@ -111,7 +111,7 @@ def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[
 
 
 def _begins(kube: Kube, pod: str) -> bool:
-    """Whether the pod is there and its containers have still to start."""
+    """Whether the pod exists and its containers have yet to start."""
     found = kube.find(kube.path("v1", "pods", pod)) or {}
     states = [one.get("state", {}) for one in found.get("status", {}).get("containerStatuses") or []]
     return found.get("status", {}).get("phase") == "Pending" or any("waiting" in state for state in states)

@@ -1,4 +1,4 @@
-"""Nodes without the DAGs that wrap steps with a cache (see trainyard.pipelines.translate.memoization)."""
+"""Removes the DAGs that wrap steps with a cache from the nodes (see trainyard.pipelines.translate.memoization)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ Nodes = dict[str, dict[str, Any]]
 
 
 def unwrap(nodes: Nodes) -> Nodes:
-    """The nodes as if a step with a cache were one retry with its attempts: what people think of as the step."""
+    """The nodes as if a step with a cache were one retry with its attempts: what users regard as the step."""
     wrappers = {key: node for key, node in nodes.items() if node.get("type") == "DAG" and "memoizationStatus" in node}
     inside: dict[str, str] = {}  # id of a wrapper -> id of the retry in it
     for key, node in nodes.items():
@@ -17,7 +17,7 @@ def unwrap(nodes: Nodes) -> Nodes:
         around = node.get("boundaryID", "")
         if key in wrappers:
             if key not in inside:
-                found[key] = {**node, "type": "Retry"}  # served from cache, or not begun
+                found[key] = {**node, "type": "Retry"}  # served from cache, or not started
         elif around in inside:
             found[key] = _named(node, wrappers[around], nodes[inside[around]])
         else:
@@ -29,7 +29,7 @@ def unwrap(nodes: Nodes) -> Nodes:
 
 
 def _named(node: dict[str, Any], wrapper: dict[str, Any], retry: dict[str, Any]) -> dict[str, Any]:
-    """A retry or one of its attempts, called as the task is."""
+    """A retry or one of its attempts, with the task's name."""
     attempt = node["name"].removeprefix(retry["name"])
     return {
         **node,

@@ -1,4 +1,4 @@
-"""A run as people see it: its steps, one for each task, and how it stands."""
+"""A run as users see it: its steps, one for each task, and its state."""
 
 import re
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """One task of a run. `nodes` are the pods' node ids, one for each attempt, the last one last."""
+    """One task of a run. `nodes` are the pods' node ids, one for each attempt, in order."""
 
     id: str
     path: tuple[str, ...]
@@ -36,34 +36,34 @@ class Step:
     nodes: tuple[str, ...] = ()
     started: datetime | None = None
     finished: datetime | None = None
-    after: tuple[str, ...] = ()  # what a task that hasn't begun waits for
-    outputs: Object = field(default_factory=dict)  # Argo's, of the last attempt
+    after: tuple[str, ...] = ()  # dependencies of a task that hasn't started
+    outputs: Object = field(default_factory=dict)  # Argo's outputs, of the last attempt
     template: str = ""
-    item: str = ""  # of the loop that it is in
+    item: str = ""  # item of the loop around it
 
     @property
     def name(self) -> str:
-        """Its name within the run."""
+        """The step's name within the run."""
         return "/".join(self.path)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens to it."""
+        """Whether the step has ended."""
         return self.state in ENDED
 
     @property
     def attempts(self) -> int:
-        """How many pods it has had."""
+        """How many pods the step has had."""
         return len(self.nodes)
 
     def seconds(self, now: datetime) -> float | None:
-        """How long it has been at it, or took."""
+        """How long the step has been running, or ran."""
         return max(0.0, ((self.finished or now) - self.started).total_seconds()) if self.started else None
 
     @property
     def reason(self) -> str:
-        """The message's first line, without what Argo puts before it; what follows in it is in the log, too."""
-        if self.state == "omitted":  # the state says it all
+        """The message's first line, without Argo's prefix; the log has its other lines, too."""
+        if self.state == "omitted":  # the state is explanation enough
             return ""
         if self.state == "skipped" and self.message == "when 'false' evaluated false":
             return "its condition is false"
@@ -77,39 +77,39 @@ class Step:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, as its Workflow says."""
+    """One run, as described by its Workflow."""
 
     name: str
     namespace: str
-    phase: str  # Argo's, or "Pending" before it has one
+    phase: str  # Argo's phase, or "Pending" before there is one
     steps: tuple[Step, ...]
     raw: Object = field(repr=False, default_factory=dict)
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Whether the run is over."""
         return self.phase in OVER
 
     @property
     def succeeded(self) -> bool:
-        """Whether all went well."""
+        """Whether the run succeeded."""
         return self.phase == "Succeeded"
 
     @property
     def stopping(self) -> bool:
-        """Whether someone asked it to stop."""
+        """Whether someone requested that it stop."""
         return bool(self.raw.get("spec", {}).get("shutdown"))
 
     @property
     def state(self) -> str:
-        """The phase in our words."""
+        """The phase in trainyard's terms."""
         if self.stopping:
             return "stopped" if self.ended and not self.succeeded else "stopping" if not self.ended else "succeeded"
         return {"Succeeded": "succeeded", "Failed": "failed", "Error": "error"}.get(self.phase, self.phase.lower())
 
     @property
     def uid(self) -> str:
-        """Kubernetes' id."""
+        """The uid in Kubernetes."""
         return str(self.raw["metadata"].get("uid", ""))
 
     @property
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def started(self) -> datetime | None:
-        """When the controller took it up."""
+        """When the controller started it."""
         return when(self.raw.get("status", {}).get("startedAt"))
 
     @property
@@ -129,17 +129,17 @@ class Run:
 
     @property
     def pipeline(self) -> str:
-        """The pipeline's name; empty for a workflow that something else submitted."""
+        """The pipeline's name; empty for a workflow that wasn't made from a pipeline."""
         return str(self.raw["metadata"].get("labels", {}).get(PIPELINE, ""))
 
     @property
     def experiment(self) -> str:
-        """What it was filed under."""
+        """The run's experiment."""
         return str(self.raw["metadata"].get("labels", {}).get(EXPERIMENT, ""))
 
     @property
     def queue(self) -> str:
-        """The queue that its pods wait in; empty when it names none."""
+        """The queue that its pods wait in; empty if it names none."""
         spec = self.raw.get("spec", {})
         places = (spec.get("podMetadata", {}).get("annotations", {}), self.raw["metadata"].get("annotations", {}))
         return next((str(place[QUEUE]) for place in places if place and QUEUE in place), "")
@@ -151,20 +151,20 @@ class Run:
 
     @property
     def message(self) -> str:
-        """Argo's own word on the whole; usually empty, the steps have the reasons."""
+        """Argo's message about the run; usually empty, for the steps have the reasons."""
         return " ".join(str(self.raw.get("status", {}).get("message", "")).split())
 
     def seconds(self, now: datetime) -> float | None:
-        """How long it has been running, or ran."""
+        """How long the run has been running, or ran."""
         return max(0.0, ((self.finished or now) - self.started).total_seconds()) if self.started else None
 
     @property
     def failures(self) -> list[Step]:
-        """The steps that failed, the first one first: the others may follow from it."""
+        """The steps that failed, the first one first: later failures may result from it."""
         return sorted((step for step in self.steps if step.state in BAD), key=lambda step: step.finished or LATEST)
 
     def find(self, name: str) -> Step:
-        """The step of that name or of that last part. Raises TrainyardError when none or several have it."""
+        """The step whose name or last part of the name this is. Raises TrainyardError if none or several match."""
         exact = [step for step in self.steps if step.name == name or step.id == name]
         found = exact or [step for step in self.steps if step.path[-1] == name]
         if len(found) == 1:

@@ -1,4 +1,4 @@
-"""Runs out of Workflow objects: one step for each task, whatever nodes Argo made of it."""
+"""Builds runs from Workflow objects: one step for each task, whatever nodes Argo made of it."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from trainyard.pipelines.runs import memoization
 from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step
 from trainyard.times import when
 
-# Argo's phases in our words; what a pod adds to "pending" is said beside it.
+# Argo's phases in trainyard's terms; a pod's details of "pending" are shown separately.
 STATES = {
     "": "waiting",
     "Pending": "pending",
@@ -25,7 +25,7 @@ STATES = {
     "Failed": "failed",
     "Error": "error",
 }
-WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # kinds of nodes that stand for work, not for a group
+WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # types of nodes that do work, unlike groups
 INSIDE = "run"  # the task in a memoization wrapper, see trainyard.pipelines.translate.memoization
 EXIT = ".onExit"
 AT_EXIT = "at exit"
@@ -35,19 +35,19 @@ TURN = re.compile(r"each\((\d+):(.*)\)", re.DOTALL)  # of a loop, with its item:
 
 
 def run(workflow: Object) -> Run:
-    """The run of a Workflow object. Raises TrainyardError when its nodes can't be read."""
+    """The run of a Workflow object. Raises TrainyardError if its nodes can't be read."""
     meta = workflow["metadata"]
     found = of(workflow)
     steps = [*_begun(meta["name"], found), *_planned(workflow, found)]
     phase = str(workflow.get("status", {}).get("phase") or "Pending")
-    if phase in OVER:  # the controller leaves steps as they were when it was told to stop
+    if phase in OVER:  # a controller that was told to stop leaves steps as they were
         end = when(workflow["status"].get("finishedAt"))
         steps = [s if s.ended else replace(s, state="stopped", message="", finished=s.finished or end) for s in steps]
     return Run(meta["name"], meta.get("namespace", ""), phase, tuple(steps), workflow)
 
 
 def of(workflow: Object) -> dict[str, Object]:
-    """Argo's nodes by id, also where the controller packed them because they are many."""
+    """Argo's nodes by id, even if the controller compressed them because there are many."""
     status = workflow.get("status") or {}
     if status.get("nodes"):
         return memoization.unwrap(status["nodes"])
@@ -65,7 +65,7 @@ def of(workflow: Object) -> dict[str, Object]:
 
 
 def _begun(run: str, found: dict[str, Object]) -> list[Step]:
-    """Rows of the nodes that exist, in the order in which they began."""
+    """Rows of the existing nodes, in the order in which they began."""
     retries = {node["name"]: node for node in found.values() if node["type"] == "Retry"}
     attempts: dict[str, list[Object]] = {}
     for node in found.values():
@@ -79,7 +79,7 @@ def _begun(run: str, found: dict[str, Object]) -> list[Step]:
             continue
         tries = sorted(attempts.get(node["name"], []), key=_attempt)
         if node["type"] == "Retry":
-            if not tries or tries[-1]["type"] in WORKERS:  # else a group is tried again: its tasks are the rows
+            if not tries or tries[-1]["type"] in WORKERS:  # otherwise the retry is of a group: its tasks are the rows
                 rows.append(_step(run, node, tries, found))
         elif node["type"] in WORKERS or _hit(node):
             rows.append(_step(run, node, [node] if node["type"] == "Pod" else [], found))
@@ -116,7 +116,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
 
 
 def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
-    """Rows for the tasks of the outermost graph that haven't begun."""
+    """Rows for the outermost graph's tasks that haven't begun."""
     status = workflow.get("status", {})
     if status.get("finishedAt"):
         return
@@ -138,12 +138,12 @@ def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
 
 
 def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
-    """Names from the outermost graph inwards; the workflow itself is no part of it, nor what holds a cache."""
+    """Names from the outermost graph inwards, without the workflow itself and without wrappers of caches."""
     parts: list[str] = []
     while node["name"] != run or not parts:
         around = found.get(node.get("boundaryID", ""))
         inside = node.get("displayName") == INSIDE
-        if not (inside and around and around["type"] == "DAG" and "memoizationStatus" in around):  # a cache's box
+        if not (inside and around and around["type"] == "DAG" and "memoizationStatus" in around):  # a cache's wrapper
             parts.append(_label(run, node))
         if not around:
             break
@@ -152,7 +152,7 @@ def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
 
 
 def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """A path whose loops have their turn's number, `loop.0/step`, as local runs call it, and the items of the turns."""
+    """A path with iteration numbers in place of loops, `loop.0/step`, as in local runs, and the iterations' items."""
     parts: list[str] = []
     items: list[str] = []
     for part in path:
@@ -165,7 +165,7 @@ def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 
 
 def _hit(node: Object) -> bool:
-    """Whether it was served from the cache."""
+    """Whether the node was served from the cache."""
     return bool((node.get("memoizationStatus") or {}).get("hit"))
 
 
@@ -182,7 +182,7 @@ def _attempt(node: Object) -> int:
 
 
 def _alone(node: Object, full: set[str | None]) -> bool:
-    """Whether a group is a row of its own: it failed, or is at work, and nothing within it can say so."""
+    """Whether a group has a row of its own: it failed, or is running, and no step within it can show that."""
     if node["type"] == "StepGroup" or node.get("phase") not in ("Failed", "Error", "Pending", "Running"):
         return False
     return bool(node.get("boundaryID")) and node["id"] not in full and not node.get("children")

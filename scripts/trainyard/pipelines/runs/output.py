@@ -12,7 +12,7 @@ HIDDEN = ("sha-", "at-", "json-")  # parameters that the translation adds
 
 
 def data(run: Run, *, steps: bool = True) -> dict[str, Any]:
-    """One run as plain data."""
+    """The data of one run, for JSON."""
     found = {
         "name": run.name,
         "kind": KIND,
@@ -32,7 +32,7 @@ def data(run: Run, *, steps: bool = True) -> dict[str, Any]:
 
 
 def row(run: Run, note: str = "") -> Row:
-    """A run in a list; `note` says what the cluster adds."""
+    """A run's row in a list; `note` has details from the cluster."""
     ended = sum(step.ended for step in run.steps)
     failed = "" if run.succeeded else next((f"{step.name}: {step.reason}" for step in run.failures), "")
     return Row(

@@ -1,4 +1,4 @@
-"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent warnings."""
+"""The cluster's details of a run: where its pods wait and why, its place in the queue, recent warnings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,30 +15,30 @@ from trainyard.pipelines.runs import model, nodes
 from trainyard.times import now, when
 
 JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
-RECENT = timedelta(minutes=5)  # older warnings were about something that is over
+RECENT = timedelta(minutes=5)  # older warnings were about problems that are over
 HELD = ("queued", "blocked", "pending")
-QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
+QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # the pod's own state has more detail
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RunSnapshot:
-    """A run and what was seen around it at one moment. Keys of `places` and `notes` are steps' ids."""
+    """A run and its surroundings at one moment. Keys of `places` and `notes` are steps' ids."""
 
     run: model.Run
     at: datetime
     places: dict[str, str] = field(default_factory=dict)  # queued | starting | blocked: more exact than "pending"
     notes: dict[str, str] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)  # node id -> pod
-    jobs: tuple[str, ...] = ()  # a line for each training job of the run whose gang waits
+    jobs: tuple[str, ...] = ()  # one line for each of the run's training jobs whose gang waits
 
     def state(self, step: model.Step) -> str:
-        """The step's state, with what its pod adds."""
+        """The step's state, with more detail from its pod."""
         return self.places.get(step.id, step.state) if not step.ended else step.state
 
     def note(self, step: model.Step) -> str:
-        """Why it is as it is; empty when there is nothing to say."""
+        """The reason for the step's state; empty without one."""
         if step.ended:
             return step.reason
         if step.id in self.notes:
@@ -47,23 +47,23 @@ class RunSnapshot:
 
     @property
     def waits(self) -> str:
-        """What the first step says that is held up, or the first of its training jobs that waits; "" when none is."""
+        """The note of the first step that is held up, or of the first waiting training job; "" without any."""
         held = ((step, self.notes.get(step.id, "")) for step in self.run.steps)
         steps = (f"{step.name}: {note}" for step, note in held if note and self.state(step) in HELD)
         return next(iter([*steps, *self.jobs]), "")
 
 
 class Observer:
-    """Looks at one run again and again."""
+    """Polls one run repeatedly."""
 
     def __init__(self, kube: Kube, name: str = "") -> None:
         self.kube, self.name = kube, name
         self._priorities: dict[str, int] | None = None
         self._runs_of_jobs: dict[str, str] = {}
-        self._lengths: dict[str, int] = {}  # of queues
+        self._lengths: dict[str, int] = {}  # lengths of queues
 
     def poll(self) -> RunSnapshot:
-        """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
+        """The run now. Raises KubeError if it is gone or the cluster can't be queried."""
         run = nodes.run(fetch(self.kube, self.name))
         if run.ended:
             return RunSnapshot(run, now())
@@ -72,7 +72,7 @@ class Observer:
         return self.snapshot(run, jobs.around(self.kube, self._priorities))
 
     def snapshot(self, run: model.Run, around: jobs.NamespaceSnapshot) -> RunSnapshot:
-        """A run that has not ended, in what was seen of its namespace."""
+        """The snapshot of an unfinished run, given its namespace's state."""
         at, pods, events, groups = now(), around.pods, around.events, around.groups
         self._lengths.clear()
         by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
@@ -110,7 +110,7 @@ class Observer:
                 yield f"{owner['kind']} {owner['name']}: {warning}"
 
     def _is_of(self, owner: Object, run: model.Run) -> bool:
-        """Whether a gang's owner is a job that a step of this run made. PodGroups carry no labels; jobs do."""
+        """Whether a gang's owner is a job that a step of this run made. PodGroups have no labels; jobs do."""
         place = JOBS.get((owner.get("apiVersion", "").split("/")[0], owner.get("kind", "")))
         if place is None:
             return False
@@ -123,7 +123,7 @@ class Observer:
         return self._runs_of_jobs[owner["uid"]] == run.name
 
     def _waiting(self, group: Object | None, around: jobs.NamespaceSnapshot) -> str:
-        """Its place among those that wait in its queue, and what the scheduler says."""
+        """The gang's place among the waiting ones of its queue, and the scheduler's message."""
         if group is None:
             return "waiting for a place"
         queue = gangs.queue_of(group)
@@ -146,7 +146,7 @@ class Observer:
 
 
 def fetch(kube: Kube, name: str) -> Object:
-    """The Workflow of a run. Raises KubeError with what to do when there is none."""
+    """The Workflow of a run. Raises KubeError with a hint if there is none."""
     found = kube.find(kube.path(model.VERSION, model.RESOURCE, name))
     if found is None:
         raise KubeError(
@@ -158,7 +158,7 @@ def fetch(kube: Kube, name: str) -> Object:
 
 
 def pod_of(kube: Kube, run: str, node: str) -> str:
-    """Name of a node's pod; empty when it is gone."""
+    """Name of a node's pod; empty if it is gone."""
     pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{model.RUN_OF_POD}={run}")
     return next((pod["metadata"]["name"] for pod in pods if _annotation(pod, model.NODE_OF_POD) == node), "")
 
@@ -168,9 +168,9 @@ def _annotation(pod: Object, key: str) -> str:
 
 
 def _place(pod: Object) -> tuple[str, str]:
-    """Where a pod is on its way, and what holds it."""
+    """The state of a pod that is starting, and what delays it."""
     if seen.phase(pod) == "Running":
-        return "running", ""  # Argo says so a little later
+        return "running", ""  # Argo reports this a little later
     if seen.phase(pod) != "Pending":
         return "", ""
     if seen.unplaced(pod) or not pod.get("spec", {}).get("nodeName"):
@@ -182,7 +182,7 @@ def _place(pod: Object) -> tuple[str, str]:
 
 
 def _warning(events: list[Object], name: str, at: datetime) -> str:
-    """The last warning about an object or about a pod whose name begins with it."""
+    """The last warning about an object or about a pod whose name begins with the object's."""
     last = ("", "")
     for event in events:
         whose, time = about(event).get("name", ""), happened(event)

@@ -1,4 +1,4 @@
-"""What a run left in the store: where it lies, and how it comes to this machine."""
+"""Artifacts of a run in the store: their places, and how to download them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trainyard.pipelines.runs.model import Object, Run, Step
 if TYPE_CHECKING:
     from trainyard.training.transfer import Store
 
-DATA = "data"  # where an artifact of kfp has its bytes, beside meta.json
+DATA = "data"  # name of the bytes of a kfp artifact, next to meta.json
 SHOWN = 12  # names in a message
-LINEAGE = "lineage"  # the artifact that trainyard keeps for itself; logs end in -logs
+LINEAGE = "lineage"  # an artifact that trainyard itself writes; logs end in -logs
 
 
 @dataclass(frozen=True)
 class Place:
-    """An artifact of a step, and where its bytes are."""
+    """An artifact of a step, and the place of its bytes."""
 
     step: str
     name: str
@@ -32,12 +32,12 @@ class Place:
 
     @property
     def uri(self) -> str:
-        """As S3 clients take it."""
+        """The URI in the form that S3 clients accept."""
         return f"s3://{self.bucket}/{self.key}"
 
 
 def place(run: Run, outputs: Object, name: str, step: str = "") -> Place | None:
-    """Where an output artifact lies; None when the step left none of that name."""
+    """The place of an output artifact; None if the step left none of that name."""
     for artifact in outputs.get("artifacts") or []:
         s3 = artifact.get("s3") or {}
         if artifact.get("name") == name and s3.get("key"):
@@ -46,17 +46,17 @@ def place(run: Run, outputs: Object, name: str, step: str = "") -> Place | None:
 
 
 def artifacts(run: Run, step: Step | None = None) -> list[Place]:
-    """What the steps left: kfp's artifacts, without logs and lineage."""
+    """Artifacts that the steps left: kfp's, without logs and lineage."""
     return [found for each in ([step] if step else run.steps) for found in _of(run, each)]
 
 
 def lineage(run: Run) -> list[Place]:
-    """Where the steps' lineage files lie."""
+    """The places of the steps' lineage files."""
     return [found for step in run.steps if (found := place(run, step.outputs, LINEAGE, step.name))]
 
 
 def find(run: Run, wanted: str) -> Place:
-    """The artifact `step/name`; `name`, or the end of the step's name before it, will do where only one has it.
+    """The artifact `step/name`; `name`, or the end of the step's name before it, is enough if unique.
 
     Raises UsageError.
     """
@@ -72,7 +72,7 @@ def find(run: Run, wanted: str) -> Place:
 
 @contextmanager
 def reached(kube: Kube) -> Iterator[Store]:
-    """The team's store, as long as the block lasts. Raises TrainyardError when it can't be reached."""
+    """The team's store, for the duration of the block. Raises TrainyardError if it can't be reached."""
     from trainyard import contract
     from trainyard.kinds import TeamConfig
     from trainyard.training.transfer import open_store
@@ -82,7 +82,7 @@ def reached(kube: Kube) -> Iterator[Store]:
 
 
 def fetch(store: Store, found: Place, to: Path) -> Path:
-    """Brings an artifact to `to`, a file, or a folder where the artifact is one. Raises TrainyardError."""
+    """Download an artifact to `to`, as a file, or a folder if it is one. Raises TrainyardError."""
     at = f"{found.bucket}/{found.key.rstrip('/')}"
     names = store.list(f"{at}/")
     if not names:

@@ -22,7 +22,7 @@ COLOURS = {
     "omitted": "2",
 }
 NAME_LONGEST, ITEM_LONGEST = 48, 80
-# Which rows stay when there isn't room for all: lower goes first.
+# Rows to keep when there isn't room for all: lower numbers first.
 RANK = {"failed": 0, "error": 0, "blocked": 1, "running": 2, "starting": 3, "queued": 3, "pending": 4, "waiting": 6}
 
 
@@ -48,8 +48,8 @@ def lines(
 
     Args:
         width: longest line; 0 means no limit.
-        height: most lines; what doesn't fit is counted in the last one. 0 means no limit.
-        chosen: id of the step that is marked.
+        height: maximum number of lines; the last one counts what doesn't fit. 0 means no limit.
+        chosen: id of the selected step.
     """
     rows, left_out = _fitting(snapshot, height - 4 if height else 0)
     names = [_end(step.name, NAME_LONGEST) for step in rows]
@@ -78,7 +78,7 @@ def visible(snapshot: RunSnapshot, height: int) -> Sequence[model.Step]:
 
 
 def changes(before: RunSnapshot | None, after: RunSnapshot) -> list[str]:
-    """What is new since the last snapshot, one line each, for output that nobody redraws."""
+    """Changes since the last snapshot, one line each, for output that is not redrawn."""
     known = {} if before is None else {step.id: (before.state(step), before.note(step)) for step in before.run.steps}
     found = []
     for step in after.run.steps:
@@ -120,7 +120,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _end(text: str, longest: int) -> str:
-    """A name's end: steps of one group begin alike."""
+    """The end of a name: steps of one group begin alike."""
     return text if len(text) <= longest else "…" + text[len(text) - longest + 1 :]
 
 

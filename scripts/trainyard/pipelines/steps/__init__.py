@@ -1,4 +1,4 @@
-"""What the training components of pipelines do inside their step: start a job once, follow it, bring its results.
+"""The training components of pipelines, inside their step: start a job once, follow it, fetch its results.
 
 Copied into the image `pipeline`; needs the standard library, and an S3 client for the results.
 """
@@ -14,7 +14,7 @@ from trainyard.errors import TrainyardError
 
 @contextmanager
 def _errors_end_here() -> Iterator[None]:
-    """An error ends the process with `error: …` and `hint: …`, after what was printed before."""
+    """An error ends the process with `error: …` and `hint: …`, after earlier output."""
     try:
         yield
     except TrainyardError as error:
@@ -36,14 +36,14 @@ def train(framework: str, given: Mapping[str, Any]) -> str:
 
 
 class Made(NamedTuple):
-    """What `create_object` hands on."""
+    """The values that `create_object` returns."""
 
     name: str
     value: str
 
 
 def create_object(given: Mapping[str, Any]) -> Made:
-    """Makes an object of Kubernetes and waits for it. An error ends the process.
+    """Makes an object in Kubernetes and waits for it. An error ends the process.
 
     Args:
         given: all arguments of the component.
@@ -55,7 +55,7 @@ def create_object(given: Mapping[str, Any]) -> Made:
 
 
 class Registered(NamedTuple):
-    """What `register_model` hands on."""
+    """The values that `register_model` returns."""
 
     uri: str
     version: str
@@ -74,7 +74,7 @@ def register_model(given: Mapping[str, Any]) -> Registered:
 
 
 class Judged(NamedTuple):
-    """What `gate_model` hands on."""
+    """The values that `gate_model` returns."""
 
     passed: bool
     served: str
@@ -93,7 +93,7 @@ def gate_model(given: Mapping[str, Any]) -> Judged:
 
 
 def serve_model(given: Mapping[str, Any]) -> str:
-    """Brings a version into service and waits for it; returns what is in service then. An error ends the process.
+    """Brings a version into service and waits for it; returns the version in service then. An error ends the process.
 
     Args:
         given: all arguments of the component.

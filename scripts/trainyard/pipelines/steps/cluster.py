@@ -1,4 +1,4 @@
-"""A training job in the cluster: made by the platform's contract or adopted, followed, stopped with its step."""
+"""A training job in the cluster: made by the platform's contract or adopted, followed, and stopped with its step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> None:
-    """Brings the job to success. Raises TrainyardError; ends the process with code 143 when the step is stopped."""
+    """Runs the job until it succeeds. Raises TrainyardError; ends the process with code 143 if the step is stopped."""
     jobs = Jobs(api or connect(), request.run.namespace)
     wanted = manifest(request.spec(), team_config(jobs, request, env))
     with stopping.stoppable():
@@ -33,12 +33,12 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
 
 
 def team_config(jobs: Jobs, request: Request, env: Mapping[str, str]) -> TeamConfig:
-    """What the contract says to this step's team."""
+    """The contract's configuration for this step's team."""
     return TeamConfig.of(contract(jobs, env), request.run.team)
 
 
 def contract(jobs: Jobs, env: Mapping[str, str]) -> Contract:
-    """The platform's contract, as the cluster has it. Raises TrainyardError."""
+    """The platform's contract from the cluster. Raises TrainyardError."""
     from trainyard.contract import CONFIG_MAP, read, system
 
     path = f"/api/v1/namespaces/{system(env)}/configmaps/{CONFIG_MAP}"
@@ -51,7 +51,7 @@ def contract(jobs: Jobs, env: Mapping[str, str]) -> Contract:
 
 
 def connect() -> Api:
-    """The API server, as this step's account. Raises TrainyardError when the step has no token."""
+    """A client of the API server, with this step's account. Raises TrainyardError if the step has no token."""
     try:
         return Api()
     except OSError as error:
@@ -60,7 +60,7 @@ def connect() -> Api:
 
 
 def _take_away(jobs: Jobs, wanted: dict[str, Any]) -> None:
-    """The job, unless it has ended."""
+    """Deletes the job, unless it has ended."""
     found = jobs.find(wanted)
     if found is not None and outcome(found)[0] == RUNNING:
         jobs.delete(wanted)

@@ -1,4 +1,4 @@
-"""One run of a training component: the job, in the cluster or on this machine, and what it leaves."""
+"""One run of a training component: the job, in the cluster or on this machine, and its results."""
 
 import json
 from collections.abc import Mapping
@@ -44,9 +44,9 @@ def run(framework: str, given: Mapping[str, Any], env: Mapping[str, str]) -> str
 
 
 def create(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str]:
-    """Makes an object and waits for it; returns its name and the value asked for. Raises TrainyardError.
+    """Makes an object and waits for it; returns its name and the requested value. Raises TrainyardError.
 
-    On one machine there is nothing to make it: what can be checked is, and the value is empty.
+    On one machine it can't be made: the request is only checked, and the value is empty.
     """
     from trainyard.pipelines.steps.wish import ObjectRequest
 
@@ -62,7 +62,7 @@ def create(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _numbers(file: Path) -> dict[str, float]:
-    """The numbers of the job's own metrics; none where it wrote none."""
+    """The numbers of the job's own metrics; none if it wrote none."""
     if not file.is_file():
         return {}
     try:

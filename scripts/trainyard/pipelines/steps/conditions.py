@@ -1,7 +1,7 @@
-"""Conditions on an object, as Argo's resource templates write them: `status.phase == Succeeded, status.ready > 1`.
+r"""Conditions on an object, as Argo's resource templates write them: `status.phase == Succeeded, status.ready > 1`.
 
-Parts are joined by commas, and all must hold. A path's words are joined by dots (`\\.` is a dot of a name); a number is
-a place in a list, `#` its length, `#(type==Ready)` its first item with that field.
+Parts are joined by commas, and all must hold. A path's words are joined by dots (`\.` is a dot in a name); a number is
+an index into a list, `#` its length, `#(type==Ready)` its first item with that field.
 """
 
 import json
@@ -40,7 +40,7 @@ class Part:
         return f"{self.path} {'==' if self.sign == '=' else self.sign} {self.values[0]}"
 
     def holds(self, obj: Mapping[str, Any]) -> bool:
-        """Whether the object is so. As in Argo `!=` and `notin` also hold of what isn't there."""
+        """Whether the object meets the condition. As in Argo, `!=` and `notin` also hold for missing values."""
         value = found(obj, self.path)
         there = value is not NOTHING
         if self.sign in ("exists", "absent"):
@@ -52,13 +52,13 @@ class Part:
         return equal if self.sign in ("=", "in") else not equal
 
     def stands(self, obj: Mapping[str, Any]) -> str:
-        """`status.phase is Pending`."""
+        """The actual value, such as `status.phase is Pending`."""
         value = found(obj, self.path)
         return f"{self.path} is {'not there' if value is NOTHING else text(value)}"
 
 
 def parse(condition: str, name: str = "condition") -> tuple[Part, ...]:
-    """The parts of a condition; none of an empty one. Raises UsageError, which calls it `name`."""
+    """The parts of a condition; none for an empty one. Raises UsageError, which calls the condition `name`."""
     parts: list[Part] = []
     at = 0
     while condition[at:].strip():
@@ -71,7 +71,7 @@ def parse(condition: str, name: str = "condition") -> tuple[Part, ...]:
 
 
 def found(obj: Any, path: str) -> Any:
-    """What lies at the path, else NOTHING."""
+    """The value at the path, else NOTHING."""
     for step in STEP.findall(path):
         obj = _inner(obj, step)
         if obj is NOTHING:

@@ -1,4 +1,4 @@
-"""The log of the rank that speaks for a job, line by line, while the job runs."""
+"""The log of the job's main rank, line by line, while the job runs."""
 
 import threading
 from contextlib import suppress
@@ -10,7 +10,7 @@ PAUSE_S = 2.0
 
 
 class Follower:
-    """Prints a container's log as it grows, in a thread; after an interruption it goes on where it was."""
+    """Prints a container's log as it grows, in a thread; after an interruption it resumes where it was."""
 
     def __init__(self, api: Api, namespace: str) -> None:
         self._api, self._namespace = api, namespace
@@ -19,7 +19,7 @@ class Follower:
         self._of = ""
 
     def follow(self, pod: str, container: str, uid: str) -> None:
-        """Follows this pod from now on; the one before it has ended."""
+        """Follows this pod from now on; the previous one has ended."""
         if uid == self._of:
             return
         self.finish(0)
@@ -28,7 +28,7 @@ class Follower:
         self._thread.start()
 
     def finish(self, seconds: float) -> None:
-        """Lets the last lines come for some seconds, then stops."""
+        """Waits some seconds for the last lines, then stops."""
         if self._thread is not None:
             self._thread.join(seconds)
             self._stop.set()
@@ -42,14 +42,14 @@ class Follower:
             with suppress(ApiError):
                 for line in self._api.lines(path, query):
                     stamp, _, text = line.partition(" ")
-                    if stamp > last:  # the server counts in seconds, so some lines come twice
+                    if stamp > last:  # the server counts in seconds, so some lines arrive twice
                         last = stamp
                         if not is_noise(text):
                             print(f"  {pod} | {text}", flush=True)
                     if stop.is_set():
                         return
                 if last or stop.is_set():
-                    return  # the log has come to its end
+                    return  # end of the log
             if last:
                 query["sinceTime"] = last
             stop.wait(PAUSE_S)

@@ -1,4 +1,4 @@
-"""Jobs of one namespace: created once, read patiently, taken away. Outages of the API server are waited out."""
+"""Jobs of one namespace: created once, read patiently, deleted. Waits while the API server is unavailable."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from trainyard_agent.api import Api, ApiError
 Object = dict[str, Any]
 PATIENCE_S = 600.0
 LONGEST_WAIT_S = 10.0
-GONE_S = 180.0  # how long an earlier attempt's pods may take to go
+GONE_S = 180.0  # how long the deletion of an earlier attempt's pods may take
 OVER = {FAILED: "failed", STOPPED: "was stopped"}
 STANDS = {RUNNING: "has not ended", SUCCEEDED: "has succeeded"}
 PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
 
 
 class Jobs:
-    """Calls of one step; `clock` and `sleep` are there for tests."""
+    """API calls of one step; `clock` and `sleep` are there for tests."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Jobs:
         query: dict[str, str] | None = None,
         content: str = "application/json",
     ) -> Object:
-        """One request, again while the API is away, for ten minutes. Raises ApiError when it refuses."""
+        """One request, retried for ten minutes while the API is unavailable. Raises ApiError if it refuses."""
         end, wait, announced = self.clock() + PATIENCE_S, 0.5, False
         while True:
             try:
@@ -58,7 +58,7 @@ class Jobs:
                 wait = min(wait * 2, LONGEST_WAIT_S)
 
     def find(self, manifest: Mapping[str, Any]) -> Object | None:
-        """The job as it stands, or None."""
+        """The job's current object, or None."""
         try:
             return self.ask("GET", f"{kinds.path_of(manifest)}/{manifest['metadata']['name']}")
         except ApiError as error:
@@ -67,7 +67,7 @@ class Jobs:
             raise _refused(manifest, "can't be read", error) from None
 
     def adopt(self, manifest: Object) -> Object:
-        """Creates the job, or takes what an earlier attempt left, running or finished. A failed one is created again.
+        """Creates the job, or adopts an earlier attempt's, running or finished. A failed one is created again.
 
         Raises:
             TrainyardError: it is refused, or another run has a job of this name.
@@ -97,7 +97,7 @@ class Jobs:
                     raise _refused(manifest, "was refused", error) from None
 
     def delete(self, manifest: Mapping[str, Any]) -> bool:
-        """Deletes the job and its pods; False where there was none."""
+        """Deletes the job and its pods; False if there was none."""
         try:
             path = f"{kinds.path_of(manifest)}/{manifest['metadata']['name']}"
             self.ask("DELETE", path, {"propagationPolicy": "Foreground"})
@@ -108,7 +108,7 @@ class Jobs:
             raise _refused(manifest, "can't be deleted", error) from None
 
     def pods(self, label: str, job: str) -> list[Object]:
-        """The job's pods, the one that speaks for it first."""
+        """The job's pods, the main one first."""
         found = self.ask("GET", f"{self._core}/pods", query={"labelSelector": f"{label}={job}"}).get("items", [])
         return sorted(found, key=kinds.place_of)
 
@@ -121,7 +121,7 @@ class Jobs:
         return [event for event in found if event.get("involvedObject", {}).get("uid", uid) == uid]
 
     def log(self, pod: str, container: str, lines: int) -> list[str]:
-        """The last lines of a container; none where there is no log."""
+        """The last lines of a container; none without a log."""
         query = {"container": container, "tailLines": str(lines)}
         try:
             text = self.api.text(f"{self._core}/pods/{pod}/log", query)

@@ -1,6 +1,6 @@
-"""Models in pipelines: a version is registered, judged against the one in service, and takes its place or goes back.
+"""Models in pipelines: register a version, compare it with the one in service, put it into service or roll back.
 
-A step puts nothing into service that nobody has served before: it changes the version of what a member has put there,
+A step can't put a model into service for the first time: it changes the version of a Deployment that a member made,
 which is all that its account may do.
 """
 
@@ -24,11 +24,11 @@ Object = dict[str, Any]
 JSON_PATCH = "application/json-patch+json"
 MANAGER = {"fieldManager": "trainyard"}
 POLL_INTERVAL_S = 2.0
-CONFLICT, INVALID = 409, 422  # what the API server says of a patch that was made of an older state
+CONFLICT, INVALID = 409, 422  # the API server's status for a patch that was made from an older state
 
 
 def register(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str]:
-    """Registers what lies at the model's artifact; returns where, and the version. Raises TrainyardError."""
+    """Registers the model's artifact; returns its address and version. Raises TrainyardError."""
     of = Run.of(env)
     folder, artifact = Path(given["model"].path), given["model"]
     known = {key: value for key, value in dict(artifact.metadata).items() if isinstance(value, (int, float))}
@@ -52,10 +52,10 @@ def register(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str
 
 
 def gate(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = None) -> tuple[bool, str]:
-    """Whether the version may take the place of the one in service, and which that is; "" for none.
+    """Whether the version may replace the one in service, and the version in service; "" for none.
 
     Raises:
-        TrainyardError: it may not, and `strict` says that the run fails then; or a number is missing.
+        TrainyardError: it may not, and `strict` makes that an error; or a number is missing.
     """
     of = Run.of(env)
     name = str(given["name"])
@@ -81,11 +81,11 @@ def gate(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = N
 
 
 def serve(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = None) -> str:
-    """Brings a version into the place of the one in service; returns the version that is there then.
+    """Puts a version in place of the one in service; returns the version in service afterwards.
 
     Raises:
         TrainyardError: nobody has put the model into service, the change is refused, or the version does not get ready
-            in time: then the one of before is back.
+            in time: then the previous one is restored.
     """
     of = Run.of(env)
     name, wanted = str(given["name"]), str(given["version"])
@@ -115,7 +115,7 @@ def serve(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = 
 
 
 def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
-    """Makes the Deployment serve that version, unless it does; returns what it served before. Raises TrainyardError."""
+    """Makes the Deployment serve that version, unless it does; returns the previous one. Raises TrainyardError."""
     for left in (2, 1, 0):
         found = _deployment(jobs, name)
         if found is None:
@@ -129,7 +129,7 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
         if before.version == to.version and before.digest == to.digest:
             return before
         if settings.read(found).get("runtime", plan.OWN) != plan.OWN:
-            to = replace(to, image="")  # Triton's or vLLM's stays: the platform's image could not run their command
+            to = replace(to, image="")  # Triton's or vLLM's stays: the platform's image can't run their command
         try:
             jobs.ask("PATCH", _path(jobs, name), versions.change(found, to), MANAGER, JSON_PATCH)
             print(f"{name}: {before.version} gives way to {to.version}", flush=True)
@@ -185,7 +185,7 @@ def _path(jobs: Jobs, name: str) -> str:
 
 
 def _patiently(of: Run, env: Mapping[str, str], work: Any) -> Card:
-    """Works on the team's models; waits while the store is away."""
+    """Works on the team's models; waits while the store is unavailable."""
     if folder := env.get("TRAINYARD_BUCKETS"):
         found: Card = work(shelf.ModelRegistry(shelf.Folder(Path(folder)), of.team, of.bucket))
         return found

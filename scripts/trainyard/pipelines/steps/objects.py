@@ -1,4 +1,4 @@
-"""An object of any kind in the cluster: made or adopted, followed until its condition holds, gone with its run."""
+"""An object of any kind in the cluster: made or adopted, followed until its condition holds, deleted with its run."""
 
 import contextlib
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from trainyard_agent.api import ApiError
 
 Object = dict[str, Any]
 QUICK_S, SLOW_S = 1.0, 5.0  # between polls: in the first minute, and later
-AGAIN_S = 600.0  # what it waits for is said again after this long
+AGAIN_S = 600.0  # the reason for waiting is printed again after this long
 RIGHTS = "steps run as the team's account for pipelines; global.contract.pipelines.objects gives it further kinds"
 
 
 def run(wish: ObjectRequest, jobs: Jobs) -> str:
-    """Makes the object and waits; returns the value that the step hands on, as a text.
+    """Makes the object and waits; returns the step's output value as a text.
 
     Raises:
-        TrainyardError: it is refused, fails, is deleted, or takes longer than it may.
+        TrainyardError: it is refused, fails, is deleted, or exceeds its time limit.
     """
     place = path_of(wish.manifest, jobs)
     known = registry.of_object(wish.manifest) is not None
@@ -41,7 +41,7 @@ def run(wish: ObjectRequest, jobs: Jobs) -> str:
 
 
 def path_of(manifest: Mapping[str, Any], jobs: Jobs) -> str:
-    """Where objects of this kind are, as the cluster says. Raises TrainyardError for a kind that it doesn't have."""
+    """The API path of objects of this kind. Raises TrainyardError for a kind that the cluster doesn't have."""
     version, kind = manifest["apiVersion"], manifest["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     try:
@@ -68,7 +68,7 @@ class Follow:
         self._said, self._said_at = "", 0.0
 
     def adopt(self) -> Object:
-        """Makes it, or takes over what an earlier attempt of the same step made; one that failed is created again."""
+        """Makes the object, or adopts one by an earlier attempt of the same step; one that failed is created again."""
         while True:
             found = self._find()
             if found is not None:
@@ -85,12 +85,12 @@ class Follow:
                 return made
             except ApiError as error:
                 if error.status == 409:
-                    continue  # an attempt whose answer was lost has made it
+                    continue  # an attempt whose answer was lost has created it
                 hint = RIGHTS if error.status == 403 and "cannot create resource" in error.message else ""
                 raise TrainyardError(f"{self._wish.title} was refused: {error.message}", hint=hint) from None
 
     def to_end(self, made: Object) -> Object:
-        """The object when its condition holds."""
+        """The object once its condition holds."""
         began, uid = self._jobs.clock(), made["metadata"]["uid"]
         while True:
             found = self._find()
@@ -116,7 +116,7 @@ class Follow:
             self._jobs.sleep(QUICK_S if took < 60 else SLOW_S)
 
     def take_away(self) -> None:
-        """Deletes it; its controller would go on with what nobody waits for."""
+        """Deletes the object; its controller would continue work that nobody waits for."""
         with contextlib.suppress(ApiError):
             self._jobs.ask("DELETE", self._own, {"propagationPolicy": "Foreground"})
 

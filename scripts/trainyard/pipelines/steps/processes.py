@@ -1,4 +1,4 @@
-"""Runs the programs of steps and ranks: their lines are shown, kept, and searched for the reason of a failure."""
+"""Runs the programs of steps and ranks: prints and keeps their lines, and finds the reason of a failure in them."""
 
 import contextlib
 import os
@@ -22,26 +22,26 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended, and what it said last."""
+    """The end of a program: its exit code and last lines."""
 
     code: int
     lines: list[str]
 
     @property
     def reason(self) -> str:
-        """The exception without its frames, or the last lines."""
+        """The exception without its stack frames, or the last lines."""
         return reason(self.lines) or f"it ended with code {self.code} and printed nothing"
 
 
 class Processes:
-    """Programs that run now, so that all of them can be ended. Safe for threads."""
+    """The running programs, so that all of them can be ended. Thread-safe."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[str]] = set()
         self._closed = False
 
     def run(self, argv: Sequence[str], *, name: str, folder: Path, env: Mapping[str, str], log: Path) -> Ended:
-        """Runs `argv` in `folder` to its end; its lines are printed behind `name` and appended to `log`."""
+        """Runs `argv` in `folder` to its end; its lines are printed with the prefix `name` and appended to `log`."""
         with _lock:
             if self._closed:
                 return Ended(130, ["interrupted"])
@@ -72,7 +72,7 @@ class Processes:
         return Ended(code if code >= 0 else 128 - code, kept)
 
     def end(self) -> None:
-        """Ends everything that runs: asks first, kills what does not obey. Nothing new starts afterwards."""
+        """Ends all running programs: SIGTERM first, then SIGKILL. Nothing new starts afterwards."""
         with _lock:
             self._closed = True
             running = list(self._running)
@@ -87,13 +87,13 @@ class Processes:
 
 
 def say(name: str, text: str) -> None:
-    """One line of a step."""
+    """Prints one line of a step."""
     with _lock:
         print(f"  {name} | {text}", flush=True)
 
 
 def _written(lines: Iterable[str], file: TextIO) -> Iterator[str]:
-    """The lines, each written to a file first."""
+    """The lines, each written to a file before it is returned."""
     for line in lines:
         file.write(line)
         yield line.rstrip("\n")

@@ -1,4 +1,4 @@
-"""A training job as processes of this machine: each node's ranks with the variables that an operator would set."""
+"""A training job as processes of this machine: each node's ranks, with the variables that an operator would set."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ MOST = 8  # processes of one job on this machine
 
 
 def run(request: Request, env: Mapping[str, str]) -> None:
-    """Runs all ranks to their end, in the folder `ranks`. Raises TrainyardError with the failing rank's words."""
+    """Runs all ranks to their end, in the folder `ranks`. Raises TrainyardError with the failing rank's message."""
     spec = request.spec()
     roles = _roles(spec)
     home = Path.cwd() / "ranks"
@@ -68,7 +68,7 @@ def run(request: Request, env: Mapping[str, str]) -> None:
 
 
 def _wait(threads: list[threading.Thread], ended: dict[str, tuple[float, Ended]], processes: Processes) -> None:
-    """Until all ranks have ended; the first that fails ends the others."""
+    """Waits until all ranks have ended; the first failure ends the others."""
     while any(thread.is_alive() for thread in threads):
         if any(one.code for _, one in list(ended.values())):
             break
@@ -82,10 +82,10 @@ def _wait(threads: list[threading.Thread], ended: dict[str, tuple[float, Ended]]
 
 
 def _roles(spec: JobSpec) -> dict[str, dict[str, str]]:
-    """Variables for each process, the one that keeps the results first."""
+    """Variables of each process, the one that keeps the results first."""
     if spec.framework == TENSORFLOW:
         return _tensorflow(spec)
-    size = spec.nodes * (spec.processes or 1)  # GPUs ask for ranks only where there are GPUs
+    size = spec.nodes * (spec.processes or 1)  # GPUs determine the number of ranks only where there are GPUs
     if size > MOST:
         what = f"the job has {size} ranks, at most {MOST} run on this machine"
         raise TrainyardError(what, hint="lower the number of nodes, for example with --param nodes=2")
@@ -115,7 +115,7 @@ def _tensorflow(spec: JobSpec) -> dict[str, dict[str, str]]:
 
 
 def _kept(spec: JobSpec, folder: Path) -> dict[str, str]:
-    """Where a rank may leave results and checkpoints as files."""
+    """Paths where a rank may leave results and checkpoints as files."""
     if not spec.output:
         return {}
     found = {"TRAINYARD_RESULTS": str(folder / spec.results)}
@@ -127,7 +127,7 @@ def _kept(spec: JobSpec, folder: Path) -> dict[str, str]:
 
 
 def _keep(request: Request, spec: JobSpec, folder: Path, env: Mapping[str, str]) -> None:
-    """What rank 0 left as files goes where the platform would put it."""
+    """Copies the files that rank 0 left to the place where the platform would put them."""
     source = folder / spec.results
     if spec.output and source.is_dir():
         target = Path(env["TRAINYARD_BUCKETS"], request.run.bucket, request.results)

@@ -1,4 +1,4 @@
-"""What a training component was asked to do, and the name that follows from it."""
+"""The request to a training component, and the job name derived from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAIN = (
 
 @dataclass(frozen=True)
 class Request:
-    """One training job of a step. `folder` is its place in the run's bucket, the same for every attempt."""
+    """One training job of a step. `folder` is its prefix in the run's bucket, the same for every attempt."""
 
     framework: str
     given: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Request:
 
     @classmethod
     def of(cls, framework: str, given: Mapping[str, Any], run: Run) -> Request:
-        """From a component's arguments."""
+        """A request from a component's arguments."""
         data = given.get("data")
         arguments = {key: value for key, value in given.items() if key not in ARTIFACTS and key != "steps"}
         return cls(framework, arguments, run, data.uri if data is not None else "")
@@ -48,16 +48,16 @@ class Request:
 
     @property
     def folder(self) -> str:
-        """Key in the run's bucket below which all of the job's files are."""
+        """Prefix of all of the job's files in the run's bucket."""
         return f"{self.run.team}/pipelines/jobs/{self.job}"
 
     @property
     def results(self) -> str:
-        """Key in the run's bucket below which its results are."""
+        """Prefix of its results in the run's bucket."""
         return f"{self.folder}/{self.given.get('results') or 'results'}"
 
     def words(self) -> list[str]:
-        """The command with the places it asks for."""
+        """The command with its placeholders replaced."""
         try:
             more = shlex.split(str(self.given.get("arguments") or ""))
         except ValueError as error:
@@ -84,10 +84,10 @@ class Request:
         return text
 
     def launched(self) -> tuple[dict[str, Any], str]:
-        """The settings of the job, and a sentence where its command starts ranks itself; "" where it does not.
+        """The settings of the job, and a sentence if its command starts ranks itself; "" if it does not.
 
         Raises:
-            UsageError: what `horovodrun` or `mpirun` says can't be kept.
+            UsageError: an option of `horovodrun` or `mpirun` can't be met.
         """
         given = self.given
         values = {key: given[key] for key in PLAIN if key in given}
@@ -95,7 +95,7 @@ class Request:
         return launched({**values, "env": env, "command": self.words()}, self.framework)
 
     def spec(self) -> JobSpec:
-        """The job as the platform's generator takes it. Raises UsageError for what contradicts itself."""
+        """The job's specification for the platform's generator. Raises UsageError for contradictory settings."""
         given = self.given
         values, _ = self.launched()
         return JobSpec(
@@ -116,9 +116,9 @@ class Request:
 
 
 def launched(values: dict[str, Any], framework: str) -> tuple[dict[str, Any], str]:
-    """A step's settings with what a command such as `horovodrun -np 16 -H …` says, and a sentence that tells of it.
+    """A step's settings with the options of a command such as `horovodrun -np 16 -H …`, and a sentence about it.
 
-    One node, the component's default, counts as not said.
+    One node, the component's default, counts as not set.
     """
     if framework != MPI or not starts_ranks(values["command"]):
         return values, ""
@@ -137,5 +137,5 @@ def _mount(mount: Any) -> Mount:
 
 
 def _plain(value: Any) -> str:
-    """A setting as a word; protobuf makes fractions of whole numbers."""
+    """A setting as a word; protobuf turns whole numbers into fractions."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,4 @@
-"""What a job left in the bucket, brought into the step: patient, for a store may be away for minutes."""
+"""Fetches a job's results from the bucket into the step: patiently, for a store may be unavailable for minutes."""
 
 import shutil
 import time
@@ -15,10 +15,10 @@ PERMANENT = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 def fetch(uri: str, folder: Path, env: Mapping[str, str]) -> list[str]:
-    """Copies all below `s3://bucket/key` into `folder`; returns the files' names.
+    """Copies everything below `s3://bucket/key` into `folder`; returns the files' names.
 
-    Where TRAINYARD_BUCKETS names a folder, buckets are its sub-folders. Raises TrainyardError when there is nothing, or
-    the store stays away for ten minutes.
+    If TRAINYARD_BUCKETS names a folder, buckets are its sub-folders. Raises TrainyardError if there is nothing, or
+    the store is unavailable for ten minutes.
     """
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def _download(bucket: str, prefix: str, folder: Path, env: Mapping[str, str]) ->
 
 
 def patiently(action: Callable[[], T], what: str, sleep: Callable[[float], None] = time.sleep) -> T:
-    """Runs `action`; again for ten minutes while the store is away, not when it refuses. Raises TrainyardError."""
+    """Runs `action`; retries for ten minutes if the store is unavailable, not if it refuses. Raises TrainyardError."""
     from trainyard_agent.say import PlatformError
 
     end, wait = time.monotonic() + PATIENCE_S, FIRST_WAIT_S

@@ -1,4 +1,4 @@
-"""The run that a step belongs to, as the translator tells it by variables."""
+"""The run that a step belongs to, from variables that the translator sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Run:
 
     @classmethod
     def of(cls, env: Mapping[str, str]) -> Run:
-        """From the environment. Raises TrainyardError when this is not a step of a pipeline."""
+        """The run from the environment. Raises TrainyardError if this is not a step of a pipeline."""
         missing = [name for name in ("TRAINYARD_RUN", "TRAINYARD_RUN_UID", "TRAINYARD_TEAM") if not env.get(name)]
         if missing:
             what = f"{', '.join(missing)} not set: this is not a step of a pipeline"
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """The workflow, as the owner of what its steps make: who deletes the run deletes its jobs."""
+        """The workflow, as the owner of the step's objects: deleting the run deletes its jobs."""
         return {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Workflow",

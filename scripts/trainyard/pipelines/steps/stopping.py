@@ -1,4 +1,4 @@
-"""What a step does when it is stopped: it takes what it made along, unless only its pod has to go."""
+"""Stops a step: deletes what it made, unless only its pod has to go."""
 
 import contextlib
 import os
@@ -15,12 +15,12 @@ CODE = 128 + signal.SIGTERM
 
 
 class Stopped(BaseException):
-    """The step got SIGTERM: its run was stopped, or its node is emptied."""
+    """The step got SIGTERM: its run was stopped, or its node is drained."""
 
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """SIGTERM raises Stopped inside, once."""
+    """Raises Stopped inside the block on SIGTERM, once."""
 
     def stop(*_: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -34,8 +34,8 @@ def stoppable() -> Iterator[None]:
 
 
 def stop(jobs: Jobs, title: str, take_away: Callable[[], None]) -> NoReturn:
-    """Takes what was made along, unless only this pod has to go; ends the process with code 143."""
-    with contextlib.suppress(OSError):  # nobody may be listening any longer
+    """Calls `take_away`, unless only this pod has to go; ends the process with code 143."""
+    with contextlib.suppress(OSError):  # the output may be closed
         if evicted(jobs, socket.gethostname()):
             print(f"this pod is being removed: {title} continues, and the next attempt adopts it", flush=True)
             os._exit(CODE)
@@ -46,7 +46,7 @@ def stop(jobs: Jobs, title: str, take_away: Callable[[], None]) -> NoReturn:
 
 
 def evicted(jobs: Jobs, pod: str) -> bool:
-    """Is the pod itself being deleted, as when its node is emptied? Who stops a run signals pods and leaves them."""
+    """Whether the pod itself is being deleted, as when its node is drained. Stopping a run only signals its pods."""
     try:
         found = jobs.api.call("GET", f"/api/v1/namespaces/{jobs.namespace}/pods/{pod}")
     except ApiError:

@@ -1,4 +1,4 @@
-"""Metrics of a job that wrote to {out}, sent to the site's MLflow server by its step: no container beside it does."""
+"""Metrics of a job that wrote to {out}, sent to the site's MLflow server by its step if no sidecar does."""
 
 import tempfile
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from trainyard_agent.runs import run_metrics
 
 
 def send(request: Request, folder: Path, env: Mapping[str, str]) -> None:
-    """Once, when the job has succeeded; nothing without a server, or where the job's own pods send it.
+    """Sends metrics once, when the job has succeeded; nothing without a server, or if the job's own pods send them.
 
-    A server that doesn't answer takes half a minute and costs no step.
+    A server that doesn't answer delays the step by half a minute and never fails it.
     """
     spec = request.spec()
     if spec.tracked:

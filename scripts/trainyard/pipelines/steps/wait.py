@@ -1,4 +1,4 @@
-"""Follows a job to its end: what it waits for, rank 0's log, and the last words of the rank that failed."""
+"""Follows a job to its end: prints what it waits for, rank 0's log, and the last lines of a failing rank."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from trainyard.pipelines.steps.jobs import Jobs
 
 Object = dict[str, Any]
 QUICK_S, SLOW_S = 1.0, 3.0  # between polls: in the first minute, and later
-STUCK_S = 300.0  # a registry may be away for a while
-SILENT_S = 60.0  # the same reason for waiting is said again after this long
+STUCK_S = 300.0  # a registry may be unavailable for a while
+SILENT_S = 60.0  # the same reason for waiting is printed again after this long
 TAIL, LONGEST = 50, 1200
 
 
 class Watch:
-    """One job being followed."""
+    """The state of following one job."""
 
     def __init__(self, jobs: Jobs, manifest: Object, uid: str) -> None:
         self._jobs, self._manifest, self._uid = jobs, manifest, uid
@@ -27,7 +27,7 @@ class Watch:
         self._said, self._said_at, self._stuck_since = "", 0.0, 0.0
 
     def to_end(self) -> None:
-        """Returns when the job has succeeded. Raises TrainyardError when it fails, is deleted or can never start."""
+        """Returns when the job has succeeded. Raises TrainyardError if it fails, is deleted or can never start."""
         began = self._jobs.clock()
         while True:
             job = self._jobs.find(self._manifest)
@@ -81,7 +81,7 @@ class Watch:
             self._said, self._said_at = text, now
 
     def _take_away(self) -> None:
-        """Its controller would try forever."""
+        """Deletes the job, which its controller would retry forever."""
         self._jobs.delete(self._manifest)
 
     def _failed(self, message: str, found: list[Object]) -> TrainyardError:

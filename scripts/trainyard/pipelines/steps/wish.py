@@ -1,4 +1,4 @@
-"""The object that a step is to make: its manifest with the step's values in it, its name, and whose it is."""
+"""The object that a step is to make: its manifest with the step's values filled in, its name, and its owner."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from trainyard.pipelines.steps import conditions
 from trainyard.pipelines.steps.run import Run
 
 Object = dict[str, Any]
-CONTENT = "trainyard.io/step-content"  # annotation: by which a second attempt knows the object of the first
+CONTENT = "trainyard.io/step-content"  # annotation: by it a second attempt recognizes the first one's object
 LONGEST = 63
 HINT = "give one object, with apiVersion, kind and metadata"
 
 
 @dataclass(frozen=True)
 class ObjectRequest:
-    """What is made, and what is waited for: `success` and `failure` empty and no job means that nothing is."""
+    """The object and the conditions to wait for: nothing if `success` and `failure` are empty and it is no job."""
 
     manifest: Object
     success: tuple[conditions.Part, ...]
     failure: tuple[conditions.Part, ...]
     timeout: int  # seconds
-    output: str = ""  # path of the value that the step hands on
+    output: str = ""  # path of the step's output value
 
     @classmethod
     def of(cls, given: Mapping[str, Any], run: Run) -> ObjectRequest:
-        """From a component's arguments. Raises TrainyardError for what can't be made or read."""
+        """A request from a component's arguments. Raises TrainyardError for invalid ones."""
         return cls(
             manifest=_manifest(given, run),
             success=conditions.parse(given.get("success_condition") or "", "success_condition"),
@@ -49,11 +49,11 @@ class ObjectRequest:
         return f"{self.manifest['kind']} {self.manifest['metadata']['name']}"
 
     def waits(self, known: bool) -> bool:
-        """Whether there is an end to wait for. `known`: the platform knows when an object of this kind has ended."""
+        """Whether there is an end to wait for. `known`: the platform recognizes the end of this kind of object."""
         return bool(self.success or self.failure or known)
 
     def ended(self, obj: Object, known: bool) -> tuple[str, str]:
-        """(succeeded | failed | "", why) of the object as it stands; what the step itself says goes first."""
+        """(succeeded | failed | "", why) of the object's current state; the step's own conditions take precedence."""
         if failed := next((one for one in self.failure if one.holds(obj)), None):
             return FAILED, failed.stands(obj)
         if self.success:
@@ -62,7 +62,7 @@ class ObjectRequest:
         return (phase, why) if phase in (SUCCEEDED, FAILED) else ("", "")
 
     def waiting(self, obj: Object) -> str:
-        """What it still waits for: how each condition stands that doesn't hold."""
+        """The unmet conditions, with the actual values."""
         missing = [one for one in self.success if not one.holds(obj)]
         return "; ".join(f"{one.stands(obj)}, wanted: {one}" for one in missing)
 
@@ -80,7 +80,7 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
     if not meta.get("name"):
         base = str(meta.pop("generateName", "") or manifest["kind"].lower()).rstrip("-")
-        # Equal for equal work of one step in one run, so that a second attempt finds what the first has made.
+        # Equal for equal work of one step in one run, so that a second attempt finds the object of the first.
         of_step = hashlib.sha256(f"{run.uid} {run.task} {digest}".encode()).hexdigest()[:8]
         meta["name"] = f"{base[: LONGEST - 9].rstrip('-.')}-{of_step}"
     meta["namespace"] = run.namespace
@@ -93,7 +93,7 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
 
 
 def whole(value: Any) -> Any:
-    """Whole numbers as such: kfp hands all numbers of a map on as fractions."""
+    """The value with whole numbers as integers: kfp passes all numbers of a map as fractions."""
     if isinstance(value, dict):
         return {key: whole(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def whole(value: Any) -> Any:
 
 
 def filled(value: Any, settings: Mapping[str, Any]) -> Any:
-    """{name} of `settings` in each text; a text that is {name:json} becomes the value itself: a number, a list."""
+    """The value with {name} of `settings` replaced in each text; a whole text {name:json} becomes a number, list, …."""
     if isinstance(value, dict):
         return {key: filled(one, settings) for key, one in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def filled(value: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _read(name: str, setting: Any) -> Any:
-    """What a text says in JSON: values of other steps come as texts."""
+    """A text parsed as JSON: values of other steps arrive as texts."""
     try:
         return json.loads(setting) if isinstance(setting, str) else setting
     except ValueError:

@@ -1,8 +1,8 @@
-"""Gating at submission: the next job of a queue is submitted only when the one before has started.
+"""Gating at submission: a job of a queue is submitted only when the previous one has started.
 
-The scheduler then never sees two jobs of a queue and priority at once, so none can pass another, whatever the scheduler
-does with jobs that don't fit. It needs one submitter for all jobs of the queue, which must go on running while jobs
-wait; a job that somebody submits past it is not held. Nothing here talks to a cluster: the caller says what happened.
+The scheduler then never has two jobs of a queue and priority at once, so none can overtake another, whatever it
+does with jobs that don't fit. It needs a single submitter for all jobs of the queue, which must run as long as jobs
+wait; a job submitted by other means is not held back. Nothing here accesses a cluster: the caller has the facts.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Turn:
-    """One job in line. A greater `priority` goes first."""
+    """One job in line. A higher `priority` goes first."""
 
     name: str
     queue: str
@@ -19,13 +19,13 @@ class Turn:
 
 
 def next_turns(line: Sequence[Turn], submitted: Collection[Turn]) -> list[Turn]:
-    """Which jobs may be submitted now, at most one for each queue.
+    """Jobs that may be submitted now, at most one for each queue.
 
-    It is the oldest of the queue's highest priority, and only if each of the queue's jobs that were submitted and
-    haven't started yet has a lower priority: a job of a higher class doesn't wait until one of a lower has started.
+    It is the oldest of the queue's highest priority, and only if every job of the queue that was submitted and
+    hasn't started yet has a lower priority: a job of a higher class doesn't wait for one of a lower class to start.
 
     Args:
-        line: jobs that are not submitted yet, in the order in which they came.
+        line: jobs that are not submitted yet, in order of arrival.
         submitted: jobs that are submitted and have not started.
     """
     found: dict[str, Turn] = {}

@@ -1,4 +1,4 @@
-"""Sends a pipeline to a site's own Kubeflow Pipelines, as it was compiled, without translation."""
+"""Sends a compiled pipeline to a site's own Kubeflow Pipelines, without translation."""
 
 import contextlib
 import io
@@ -22,11 +22,11 @@ ENDED = {"SUCCEEDED", "FAILED", "SKIPPED", "CANCELED"}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a KFP API is and how one is let in. Empty texts are not sent."""
+    """The address of a KFP API and its credentials. Empty texts are not sent."""
 
     url: str
     token: str = ""
-    namespace: str = ""  # of a KFP for several users
+    namespace: str = ""  # of a multi-user KFP
     authority: str = ""  # file with the certificate authority
     account: str = ""
 
@@ -38,7 +38,7 @@ class KfpRun:
         self._client, self.id, self.link = client, run_id, link
 
     def wait(self, say: Callable[[str], None]) -> str:
-        """Follows it to its end; returns KFP's state. Raises TrainyardError when it failed, with what KFP says."""
+        """Follows the run to its end; returns KFP's state. Raises TrainyardError with KFP's message if it failed."""
         before = ""
         while True:
             with _answers(self.link):
@@ -57,14 +57,14 @@ class KfpRun:
 def submit(
     pipeline: Pipeline, arguments: dict[str, Any], to: Endpoint, *, name: str, experiment: str, cache: bool | None
 ) -> KfpRun:
-    """Starts a run. `cache` None leaves it as compiled. Raises TrainyardError with the server's words."""
+    """Starts a run. `cache` None keeps the compiled setting. Raises TrainyardError with the server's message."""
     if not to.url.startswith(("http://", "https://")):
         raise UsageError(
             f"--endpoint {to.url!r} is not a URL", hint="write for example https://kfp.example.org/pipeline"
         )
     with tempfile.TemporaryDirectory(prefix="trainyard-kfp-") as folder, _answers(to.url):
         file = Path(folder) / "pipeline.yaml"
-        # as JSON, which every YAML reader reads alike: KFP's takes `n` and `yes` for truth values
+        # as JSON, which every YAML parser reads alike: KFP's takes `n` and `yes` for booleans
         documents = [pipeline.spec, *([pipeline.platform] if pipeline.platform else [])]
         file.write_text("\n---\n".join(json.dumps(document) for document in documents))
         client = _client(to)
@@ -95,7 +95,7 @@ def _client(to: Endpoint) -> Any:
 
 @contextlib.contextmanager
 def _answers(where: str) -> Iterator[None]:
-    """What the client prints is left out, what it raises becomes one sentence."""
+    """Suppresses the client's output, and turns its exceptions into one sentence."""
     import urllib3
     from kfp_server_api import ApiException
 
@@ -123,7 +123,7 @@ def _message(error: Any) -> str:
 
 
 def _reason(run: Any) -> str:
-    """The first failed task's words, else the run's."""
+    """The first failed task's message, else the run's."""
     tasks = getattr(run.run_details, "task_details", None) or []
     for task in tasks:
         message = getattr(task.error, "message", "") if task.error else ""

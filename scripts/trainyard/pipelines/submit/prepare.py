@@ -1,4 +1,4 @@
-"""From a file to the Workflow that would be created: compiled, checked, translated. Nothing is sent."""
+"""Prepares the Workflow from a file: compiled, checked, translated. Nothing is sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line said about a run; empty texts mean the team's default."""
+    """The command line's options for a run; empty texts mean the team's default."""
 
     file: Path
     name: str = ""  # which pipeline of the file
@@ -36,14 +36,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The Workflow, and what lint had to say that doesn't forbid it."""
+    """The Workflow, and lint's warnings."""
 
     workflow: dict[str, Any]
     findings: list[Finding] = field(default_factory=list)
 
 
 def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str], None]) -> Prepared:
-    """Raises UsageError for the first thing that is wrong; all of lint's errors come in one."""
+    """The Workflow of a file. Raises UsageError for the first error; all of lint's errors come in one."""
     settings = _settings(wanted, contract, team)
     if source.kind(wanted.file) == source.KFP:
         made, findings = _of_kfp(wanted, contract, settings)
@@ -68,7 +68,7 @@ def _settings(wanted: Wanted, contract: Contract, team: str) -> Settings:
     own: dict[str, Any] = {"queue": wanted.queue, "priority": wanted.priority, "experiment": wanted.experiment}
     own["cache"] = wanted.cache
     if team not in contract.teams and not contract.teams:
-        # The chart's own defaults name no team; the cluster will say.
+        # The chart's own defaults name no team; the cluster will check it.
         return Settings(contract, Team(team, (team,)), **own)
     return Settings.of(contract, team, **own)
 
@@ -97,7 +97,7 @@ def _site(contract: Contract, settings: Settings) -> Site:
 
 
 def _well_formed(file: Path, raw: source.RawWorkflow, site: Site) -> None:
-    """Raises UsageError with all parts that are of the wrong shape; what is filled in relies on theirs."""
+    """Raises UsageError with all parts of invalid form; later steps rely on valid ones."""
     from trainyard.policy.lint import shapes
     from trainyard.policy.lint.report import Report
 
@@ -108,7 +108,7 @@ def _well_formed(file: Path, raw: source.RawWorkflow, site: Site) -> None:
 
 
 def _linted_workflow(file: Path, raw: source.RawWorkflow, site: Site) -> list[Finding]:
-    """What lint says of the workflow as it will be sent, at the lines of the file."""
+    """Lint's findings about the workflow as it will be sent, at the lines of the file."""
     from trainyard.policy.lint import objects
     from trainyard.policy.lint.report import Report
 
@@ -118,7 +118,7 @@ def _linted_workflow(file: Path, raw: source.RawWorkflow, site: Site) -> list[Fi
 
 
 def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
-    """The findings that don't forbid it. Raises UsageError with all that do."""
+    """The warnings among the findings. Raises UsageError with all errors."""
     from trainyard.policy.lint.finding import Severity
 
     errors = [one for one in findings if one.severity >= Severity.ERROR]

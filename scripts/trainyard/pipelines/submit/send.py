@@ -14,13 +14,13 @@ POLL_INTERVAL_S = 2.0
 
 
 def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
-    """Sends it, with who sent it written on it. Raises KubeError with what admission says."""
+    """Creates the Workflow, annotated with its submitter. Raises KubeError with admission's message."""
     caller.sign(kube, workflow)
     return put(kube, workflow, "run", "delete it with `trainyard runs delete`, or give the workflow a generateName")
 
 
 def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]:
-    """Creates one of Argo's objects. `hint` says what to do when there is one of that name already."""
+    """Creates one of Argo's objects. `hint` is the fix if one of that name exists already."""
     try:
         return kube.create(obj)
     except KubeError as error:
@@ -37,7 +37,7 @@ def put(kube: Kube, obj: dict[str, Any], what: str, hint: str) -> dict[str, Any]
 
 
 def follow_log(kube: Kube, name: str, step: str) -> None:
-    """Prints one step's log until it ends. Ctrl-C ends the following only, which is said."""
+    """Prints one step's log until it ends. Ctrl-C only ends the following, and a message says so."""
     try:
         run = nodes.run(snapshot.fetch(kube, name))
         while not any(step in (one.name, one.path[-1], one.id) for one in run.steps) and not run.ended:
@@ -55,7 +55,7 @@ def follow_log(kube: Kube, name: str, step: str) -> None:
 
 
 def _may_come(run: Any, step: str) -> bool:
-    """Whether a step of that name can still appear: within a group, or by a name of a template's task."""
+    """Whether a step of that name can still appear: within a group, or by the name of a template's task."""
     last = step.rsplit("/", 1)[-1]
     templates = run.raw.get("spec", {}).get("templates") or []
     tasks = {task["name"] for template in templates for task in (template.get("dag") or {}).get("tasks", [])}

@@ -1,4 +1,4 @@
-"""`--after-started`: nothing is sent before what the team has in the queue already has started."""
+"""`--after-started`: sends nothing until everything that the team has in the queue has started."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,13 +15,13 @@ SHOWN = 3
 def wait(
     kube: Kube, queue: str, priority: str, say: Callable[[str], None], poll_interval_s: float = POLL_INTERVAL_S
 ) -> None:
-    """Returns when it is the turn of a job of that queue and priority class; `say` is told what it waits for.
+    """Returns when it is the turn of a job of that queue and priority class; `say` reports what it waits for.
 
-    Only the team's own runs and jobs are seen, so in a queue of several teams the order holds within the team.
+    Only the team's own runs and jobs are visible, so in a queue of several teams the order holds within the team.
 
     Raises:
-        KeyboardInterrupt: after it was said that nothing was sent.
-        TrainyardError: the cluster can't be asked.
+        KeyboardInterrupt: after the message that nothing was sent.
+        TrainyardError: the cluster can't be queried.
     """
     own, announced = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
     try:
@@ -36,7 +36,7 @@ def wait(
 
 
 def not_started(kube: Kube) -> Iterator[Turn]:
-    """What waits in the team's namespace: runs none of whose steps has begun, and jobs whose gangs have no place."""
+    """Waiting work in the team's namespace: runs none of whose steps has begun, and jobs with unscheduled gangs."""
     values = gangs.priorities(kube)
     for raw in gangs.listed(kube, model.VERSION, model.RESOURCE):
         run = nodes.run(raw)

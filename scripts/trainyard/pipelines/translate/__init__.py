@@ -1,4 +1,4 @@
-"""kfp pipelines as Argo Workflows: faithfully, or refused by name.
+"""kfp pipelines as Argo Workflows: translated faithfully, or refused with the reason.
 
     from trainyard import translate
     from trainyard.pipelines.ir import compile
@@ -7,7 +7,7 @@
     settings = translate.Settings.of(contract, "vision", queue="vision", experiment="lr", cache=True)
     workflow = translate.workflow(pipeline, {"lr": 0.1}, settings)     # dict; write it as JSON, never as YAML 1.1
 
-`Unsupported` (a UsageError) says which task or component uses what, and what to write instead. How a template's
+`Unsupported` (a UsageError) has the task or component, the unsupported feature, and the fix. How a template's
 main container works is in tools/step/README.md.
 """
 

@@ -12,7 +12,7 @@ IMAGES = (CREATE, DELETE)
 
 
 def body(ctx: Context, component: Component, executor: Executor) -> Object:
-    """A template by which Argo makes or removes the claim, as the pipelines' account."""
+    """A template with which Argo makes or removes the claim, using the pipelines' account."""
     inputs = interfaces.inputs(component, ctx.graph.used(component))
     for one in inputs.get("parameters", ()):
         declared = component.inputs.parameters[one["name"]]
@@ -24,7 +24,7 @@ def body(ctx: Context, component: Component, executor: Executor) -> Object:
     if executor.image == CREATE:
         found["outputs"] = {"parameters": [{"name": "name", "valueFrom": {"jsonPath": "{.metadata.name}"}}]}
     else:
-        # The claim goes with the last pod that has it; waiting for that would wait for the end of this run.
+        # The claim goes with the last pod that uses it; waiting for that would mean waiting for the end of this run.
         found["resource"]["flags"] = ["--ignore-not-found", "--wait=false"]
     return found
 
@@ -39,7 +39,7 @@ def _deleted() -> str:
 
 
 def _created(declared: Container[str]) -> str:
-    """The manifest, as an expression: kfp's rules of name and storage class, and nothing of what nobody gave."""
+    """The manifest as an expression: kfp's rules for name and storage class, without missing values."""
     absent = f'["{values.ABSENT}", "", "null"]'
     name, suffix = _parameter("pvc_name"), f"workflow.name + {_parameter('pvc_name_suffix')}"
     if "pvc_name" not in declared:
@@ -52,7 +52,7 @@ def _created(declared: Container[str]) -> str:
         f'{{"accessModes": fromJSON({_parameter("access_modes")}), '
         f'"resources": {{"requests": {{"storage": {_parameter("size")} }} }} }}'
     )
-    # An empty class is one of its own, for a volume that is already there.
+    # An empty class is a valid one, for an existing volume.
     for parameter, field, form, skipped in (
         ("storage_class_name", "storageClassName", "{}", f'["{values.ABSENT}", "null"]'),
         ("volume_name", "volumeName", "{}", absent),

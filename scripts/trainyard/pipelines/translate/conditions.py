@@ -22,15 +22,15 @@ _KINDS = {"string": "STRING", "int": "NUMBER_INTEGER", "double": "NUMBER_DOUBLE"
 
 
 class UnknownConditionError(Exception):
-    """The text after which a condition could not be read."""
+    """A condition that can't be parsed; the text is the rest at which parsing stopped."""
 
 
 def code(condition: str, value: Callable[[str], Value], kind: Callable[[str], str]) -> str:
-    """The condition as an expression that gives true or false.
+    """The condition as an expression with a boolean result.
 
     Args:
-        value: where an input comes from.
-        kind: its type; an input arrives as text and is compared by its type.
+        value: returns the source of an input.
+        kind: returns its type; an input arrives as text and is compared by its type.
 
     Raises:
         UnknownConditionError: with the part that isn't understood.

@@ -1,4 +1,4 @@
-"""Constants of a pipeline, which may contain kfp's placeholders, and kfp's selectors into JSON."""
+"""Constants of a pipeline, which may contain kfp's placeholders, and kfp's selectors of parts of JSON."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Input = Callable[[str], Value]
 
 
 class UnreadableError(Exception):
-    """A constant or selector that can't be carried over: which part, and why."""
+    """A constant or selector that can't be translated: which part, and why."""
 
 
 def value(constant: Any, task: str, root: str, given: Input) -> Value:
@@ -24,7 +24,7 @@ def value(constant: Any, task: str, root: str, given: Input) -> Value:
 
     Args:
         root: the pipeline's root, for {{$.pipeline_root}}.
-        given: the task's own input of a name, for {{$.inputs.parameters['name']}}.
+        given: returns the task's own input of a name, for {{$.inputs.parameters['name']}}.
     """
     if not _has_placeholder(constant):
         _check(constant)
@@ -35,7 +35,7 @@ def value(constant: Any, task: str, root: str, given: Input) -> Value:
 
 
 def selected(source: Value, selector: str) -> Value:
-    """A part of JSON text: a string as it is, everything else as JSON."""
+    """A part of JSON text: a string unchanged, everything else as JSON."""
     match = _SELECTOR.match(selector.strip())
     if match is None:
         raise UnreadableError(f"the selector {selector}")

@@ -1,4 +1,4 @@
-"""What all parts of one translation share."""
+"""State shared by all parts of one translation."""
 
 import hashlib
 import json
@@ -16,12 +16,12 @@ Object = dict[str, Any]
 
 
 class UnknownAtSubmitError(Exception):
-    """A value that is only known while the pipeline runs."""
+    """A value that only exists while the pipeline runs."""
 
 
 @dataclass
 class Context:
-    """One translation under way: the pipeline, its arguments, and the templates made so far."""
+    """The state of one translation: the pipeline, its arguments, and the templates made so far."""
 
     pipeline: Pipeline
     arguments: dict[str, Any]
@@ -37,7 +37,7 @@ class Context:
         self.graph = Graph(self.pipeline)
 
     def template(self, key: Any, name: str, build: Callable[[], tuple[Object, Any]]) -> tuple[str, Any]:
-        """The template of `key`, made once: its name, and what `build` gave beside it."""
+        """The template of `key`, made once: its name, and the extra value that `build` returned."""
         known = digest(key)
         if known not in self._names:
             self._names[known] = given = self._unique(names.template(name))
@@ -61,10 +61,10 @@ class Context:
         return Unsupported(feature, user=task.name, where=self.where(line), hint=hint, reason=reason)
 
     def known(self, owner: Component, source: Source, seen: tuple[str, ...] = ()) -> Any:
-        """What a source is, where that is known before the run: a constant, or an argument handed down to it.
+        """The value of a source that is known before the run: a constant, or an argument passed down to it.
 
         Raises:
-            UnknownAtSubmitError: it is a task's output, a loop's item, or differs between the places that use it.
+            UnknownAtSubmitError: it is a task's output, a loop's item, or differs between its uses.
         """
         if isinstance(source, Constant) and not (isinstance(source.value, str) and "{{$" in source.value):
             return source.value
@@ -94,10 +94,10 @@ class Context:
 
 
 def carried(parameters: list[Object], artifacts: list[Object]) -> Object:
-    """What a template or task takes or gives, as Argo has it: without what is empty."""
+    """Inputs or outputs of a template or task in Argo's form, without empty lists."""
     return {**({"parameters": parameters} if parameters else {}), **({"artifacts": artifacts} if artifacts else {})}
 
 
 def digest(value: Any) -> str:
-    """A short name for content."""
+    """A short digest of a value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]

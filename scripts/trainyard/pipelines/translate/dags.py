@@ -19,7 +19,7 @@ from trainyard.pipelines.translate.errors import Unsupported
 
 
 def template(ctx: Context, component: Component, *, retry: Retry | None = None, looped: bool = False) -> str:
-    """The template of a DAG component. `looped`: its outputs are lists of one, for the loop around to collect."""
+    """The template of a DAG component. `looped`: its outputs are lists of one, which the loop around it collects."""
     key = ["dag", component.name, retry, looped]
     name, _ = ctx.template(key, component.name, lambda: (_body(ctx, component, retry, looped), None))
     return name
@@ -39,7 +39,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
     tasks = {name: task for name, task in component.dag.tasks.items() if task is not ctx.graph.exit}
     dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
     if any(task.strategy == REGARDLESS for task in tasks.values()):
-        # Argo judges a DAG by its last tasks alone: a failed one whose follower ran all the same would not count.
+        # Argo judges a DAG by its last tasks alone: a failed task whose successor ran anyway would not count.
         dag["target"] = " ".join(names.task(name) for name in tasks)
         dag["failFast"] = False
     found["dag"] = dag
@@ -51,9 +51,9 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
 
 
 def at_exit(ctx: Context) -> str:
-    """The template that Argo runs when all else has ended; empty where the pipeline has no such task.
+    """The template that Argo runs at the end of the run; empty if the pipeline has no exit task.
 
-    A list of steps and no graph: Argo fails graphs at once when a run is stopped, also those that run at its exit.
+    A list of steps instead of a graph: when a run is stopped, Argo fails graphs at once, even those of its exit.
     """
     root, task = ctx.pipeline.root, ctx.graph.exit
     if task is None:
@@ -136,7 +136,7 @@ def _arguments(ctx: Context, owner: Component, task: Task, component: Component,
 
 
 def _loop_artifacts(ctx: Context, owner: Component, task: Task, name: str) -> list[Object]:
-    """The list that a loop runs over, whatever the loop's body declares under that name."""
+    """The list that a loop iterates over, whatever the loop's body declares under that name."""
     source = task.artifacts[name]
     if not ctx.graph.is_list(owner, source):
         raise ctx.graph.dangling(f"a list of artifacts for {name}", task)

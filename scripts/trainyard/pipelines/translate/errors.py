@@ -1,14 +1,14 @@
-"""What the translator refuses, by name."""
+"""Errors for parts of a pipeline that the translator refuses."""
 
 from trainyard.errors import UsageError
 
 
 class Unsupported(UsageError):  # noqa: N818 - the package's users read it as an adjective
-    """A part of a pipeline that would not keep its meaning on Argo: who uses it, what it is, what to write instead.
+    """A part of a pipeline that would change its meaning on Argo: its user, the feature, and what to write instead.
 
     Args:
-        feature: the kfp feature, as its user knows it.
-        user: the task or component that has it.
+        feature: the kfp feature, by the name that users know.
+        user: the task or component that uses it.
     """
 
     def __init__(self, feature: str, *, user: str, where: str = "", hint: str = "", reason: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What has to be known of a whole pipeline before single templates are made."""
+"""Facts about a whole pipeline that are needed before single templates are made."""
 
 import json
 
@@ -16,11 +16,11 @@ from trainyard.pipelines.ir.model import (
 )
 from trainyard.pipelines.translate.errors import Unsupported
 
-GUARDED = "exit-handler-"  # how kfp names the tasks in an ExitHandler
+GUARDED = "exit-handler-"  # kfp's prefix of names of tasks in an ExitHandler
 
 
 class Graph:
-    """Looks things up in a pipeline; a reference that leads nowhere is refused here, so that nobody else has to."""
+    """Looks up parts of a pipeline, and refuses dangling references, so that no other code has to."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -35,7 +35,7 @@ class Graph:
                         self._locate(inner, name)
 
     def component(self, task: Task) -> Component:
-        """What `task` runs."""
+        """The component that `task` runs."""
         found = self.pipeline.component(task)
         if found is None:
             raise self.dangling(f"the component {task.component or '(none)'}", task)
@@ -49,24 +49,24 @@ class Graph:
         return tasks[name]
 
     def dangling(self, what: str, user: Task | Component) -> Unsupported:
-        """The refusal of a reference to something that isn't there."""
+        """The error for a reference to something that doesn't exist."""
         return Unsupported(
             what, user=user.name, where=self.pipeline.where(user.line), reason="which does not exist", hint="correct it"
         )
 
     def located(self, component: Component, artifact: str) -> bool:
-        """Whether something needs to know where this output is in the store, because a loop collects it."""
+        """Whether this output's place in the store is needed, because a loop collects it."""
         return (component.name, artifact) in self.places
 
     def output_artifact(self, task: Task, key: str) -> Artifact:
-        """An output artifact of what `task` runs."""
+        """An output artifact of the task's component."""
         found = self.component(task).outputs.artifacts.get(key)
         if found is None:
             raise self.dangling(f"the output artifact {key} of {task.name}", task)
         return found
 
     def is_list(self, owner: Component, source: Source) -> bool:
-        """Whether an artifact source is a list: a loop's output, or one handed on."""
+        """Whether an artifact source is a list: a loop's output, or one passed on."""
         if isinstance(source, FromTask):
             task = self.task(owner, source.task)
             return self.gives_list(task, source.key)
@@ -75,8 +75,8 @@ class Graph:
         return False
 
     def gives_list(self, task: Task, key: str) -> bool:
-        """Whether an output artifact is a list. What a loop's body declares is already the collected type, so it is
-        followed to who makes it."""
+        """Whether an output artifact is a list. A loop's body already declares the collected type, so the output is
+        followed to its producer."""
         component = self.component(task)
         declared = self.output_artifact(task, key)
         if task.loop:
@@ -86,7 +86,7 @@ class Graph:
         return any(self.gives_list(self.task(component, p.task), p.key) for p in component.dag.artifacts[key].places)
 
     def is_text(self, task: Task, key: str) -> bool:
-        """Whether an output parameter is text as it is, and no JSON."""
+        """Whether an output parameter is plain text, not JSON."""
         component = self.component(task)
         declared = component.outputs.parameters.get(key)
         if declared is None:
@@ -98,8 +98,8 @@ class Graph:
         return any(self.is_text(self.task(component, p.task), p.key) for p in component.dag.parameters[key].places)
 
     def used(self, component: Component) -> set[str]:
-        """The inputs that something in the component reads. kfp hands whole lists into every iteration, and what a
-        node is given is kept in the run's status; what nobody reads stays out."""
+        """The inputs that the component uses. kfp passes whole lists into every iteration, and the run's status keeps
+        each node's inputs; so unused ones are left out."""
         if component.dag is None or component.name == ROOT:
             return {*component.inputs.parameters, *component.inputs.artifacts}
         if component.name in self._used:
@@ -115,7 +115,7 @@ class Graph:
                 if isinstance(source, FromInput) and (read or f"'{name}'" in task.condition or f"'{name}'" in spoken):
                     found.add(source.name)
             if any(mark in own for mark in ("componentInputParameter", "taskOutputParameter", "{{$")):
-                found |= set(component.inputs.parameters)  # settings may read any of them
+                found |= set(component.inputs.parameters)  # settings may use any of them
         return found
 
     def _locate(self, component: Component, artifact: str) -> None:
@@ -131,7 +131,7 @@ class Graph:
 
 
 def _exit_task(pipeline: Pipeline) -> Task | None:
-    """The exit task of an ExitHandler around all of the pipeline: Argo runs it last, and tells it what failed."""
+    """The exit task of an ExitHandler around the whole pipeline: Argo runs it last, and passes it the failures."""
     root = pipeline.root
     tasks = list(root.dag.tasks.values()) if root.dag else []
     if len(tasks) != 2 or root.inputs.artifacts:

@@ -1,4 +1,4 @@
-"""dsl.importer: a step of our own program that brings an object into the run, or keeps its URI as a reference."""
+"""dsl.importer: a step with our own program that copies an object into the run, or keeps its URI as a reference."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
 
 
 def for_input(artifact: Artifact) -> Component:
-    """An importer for an artifact that the pipeline itself takes, given as a URI."""
+    """An importer for an artifact that is an input of the pipeline itself, given as a URI."""
     raw = {"artifactUri": {"runtimeParameter": "uri"}, "typeSchema": {"schemaTitle": artifact.type}}
     return Component(
         name=names.task(f"import-{artifact.name}"),
@@ -72,7 +72,7 @@ def _uri(spec: dict[str, Any], task: str, given: constants.Input) -> values.Valu
 
 
 def _typed(component: Component, raw: dict[str, Any]) -> dict[str, Artifact]:
-    """The importer's one output with the type that the importer says."""
+    """The importer's only output, with the type that the importer declares."""
     kind = artifact_type(raw["typeSchema"]) if raw.get("typeSchema") else ""
     outputs = component.outputs.artifacts
     return {name: replace(one, type=kind or one.type) for name, one in outputs.items()}

@@ -1,4 +1,4 @@
-"""What a template takes and leaves: parameters, artifacts, their digests and places."""
+"""Inputs and outputs of a template: parameters, artifacts, their digests and places."""
 
 from collections.abc import Container
 from typing import Any
@@ -10,7 +10,7 @@ from trainyard.pipelines.translate.values import ABSENT
 
 
 def inputs(component: Component, used: Container[str]) -> Object:
-    """What a template takes: values, artifacts, and for each artifact its digest; of a list, their places."""
+    """A template's inputs: values, artifacts, and for each artifact its digest; for a list, their places."""
     parameters = [default_of(one) for one in component.inputs.parameters.values() if one.name in used]
     artifacts: list[Object] = []
     for one in component.inputs.artifacts.values():
@@ -25,14 +25,14 @@ def inputs(component: Component, used: Container[str]) -> Object:
 
 
 def default_of(one: Any) -> Object:
-    """An input parameter with the value it has when nobody gives one."""
+    """An input parameter with its default value."""
     if one.required:
         return {"name": one.name}
     return {"name": one.name, "default": ABSENT if sources.may_be_absent(one) else values.to_text(one.default)}
 
 
 def outputs(ctx: Context, component: Component) -> Object:
-    """What the step program leaves, as tools/step/README.md has it."""
+    """A step's outputs, as tools/step/README.md describes them."""
     parameters = [{"name": name, "valueFrom": {"path": f"/kfp/outp/{name}"}} for name in component.outputs.parameters]
     artifacts: list[Object] = []
     for one in component.outputs.artifacts.values():

@@ -12,7 +12,7 @@ Specs = list[tuple[str, str, dict[str, Any]]]
 
 
 def fixed(executor: Executor) -> Specs:
-    """Settings given as JSON parameters, for which Argo has no place: where, what, and kfp's reference."""
+    """Settings given as JSON parameters that Argo has no place for: path, description, and kfp's reference."""
     own, found = executor.kubernetes, []
     if spec := own.get("nodeSelector", {}).get("nodeSelectorJson"):
         found.append(("nodeSelector", "a node selector", spec))
@@ -28,7 +28,7 @@ def fixed(executor: Executor) -> Specs:
 def apply(
     ctx: Context, component: Component, executor: Executor, known: dict[str, Any], template: Object
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Writes every setting into `template`. Returns the parameters it needs, each with kfp's reference."""
+    """Writes every setting into `template`. Returns the parameters that it needs, each with kfp's reference."""
     references = References()
     container = template["container"]
     for field, value in executor.kubernetes.items():
@@ -69,7 +69,7 @@ def _set(container: Object, name: str, value: Object) -> None:
 
 
 def _security(value: dict[str, Any]) -> Object:
-    """64-bit numbers are text in protobuf's JSON."""
+    """A security context with 64-bit numbers as numbers: they are text in protobuf's JSON."""
     found: Object = {key: int(value[key]) for key in ("runAsUser", "runAsGroup") if key in value}
     return {**found, **({"runAsNonRoot": value["runAsNonRoot"]} if "runAsNonRoot" in value else {})}
 
@@ -115,7 +115,7 @@ def _affinity(ctx: Context, component: Component, value: list[dict[str, Any]], k
         else:
             required.append(term)
     if required:
-        # KFP means each of them; Kubernetes takes one of several terms, so they become one.
+        # KFP requires each of them; Kubernetes requires one of several terms, so they are merged into one.
         merged = {
             key: [e for term in required for e in term.get(key, ())] for key in ("matchExpressions", "matchFields")
         }
@@ -134,7 +134,7 @@ def _pull_secrets(ctx: Context, value: list[dict[str, Any]], known: dict[str, An
 
 
 def _parsed(ctx: Context, component: Component, value: Any, kind: type | tuple[type, ...]) -> Any:
-    """A JSON setting, given as JSON text or as what it means."""
+    """A JSON setting, given as JSON text or as its value."""
     if value is None:
         return {}
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""ParallelFor: a template around the loop's body that runs it for each item and collects what comes out."""
+"""ParallelFor: a template around the loop's body that runs it for each item and collects its outputs."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,15 @@ from trainyard.pipelines.translate import context, outputs, step_parts, values
 from trainyard.pipelines.translate.context import Context, Object
 
 EACH = "each"
-# Every item is a text. Not {{item}}: Argo would put it in with the escapes of Go, not all of which JSON has.
+# Every item is a text. Not {{item}}: Argo would insert it with Go's escapes, not all of which JSON supports.
 ITEM = "{{=item}}"
 
 
 def template(ctx: Context, task: Task, component: Component, body: Callable[[], str]) -> str:
-    """The loop of one task. Argo limits what runs at once by the template around, so a loop has one of its own.
+    """The loop of one task. Argo limits parallelism per template, so a loop has its own.
 
     Args:
-        body: makes the template of what runs for each item.
+        body: makes the template that runs for each item.
     """
     key = ["loop", component.name, task.loop, task.retry, sorted(task.parameters), sorted(task.artifacts)]
     name, _ = ctx.template(key, f"{component.name}-all", lambda: (_body(ctx, task, component, body()), None))
@@ -31,7 +31,7 @@ def _body(ctx: Context, task: Task, component: Component, body: str) -> Object:
     arguments, carried = _handed_on(task, component, used)
     if loop.artifacts:
         at, sha = (f"inputs.parameters[{values.quoted(f'{kind}-{loop.input}')}]" for kind in ("at", "sha"))
-        # In brackets: a brace alone would begin a block of code.
+        # In parentheses: a brace alone would begin a block of code.
         pairs = f'map(0..len(fromJSON({at}))-1, ({{"at": fromJSON({at})[#], "sha": fromJSON({sha})[#]}}))'
         each["withParam"] = "{{=" + f'len(fromJSON({at})) == 0 ? "[]" : toJson({pairs})' + "}}"
         bucket = values.quoted(f"s3://{ctx.settings.bucket}/")
@@ -68,7 +68,7 @@ def _items(ctx: Context, task: Task) -> str:
 
 
 def _inputs(task: Task, component: Component, used: set[str]) -> Object:
-    """What the loop takes: everything that its task is given; the rest keeps the body's defaults."""
+    """The loop's inputs: everything that its task gets; all others keep the body's defaults."""
     loop = task.loop
     assert loop is not None
     parameters: list[Object] = []

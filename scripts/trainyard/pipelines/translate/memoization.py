@@ -1,8 +1,8 @@
-"""Steps that have a cache: a DAG has it, and the step is within.
+"""Steps with a cache: wraps each in a DAG that has the cache.
 
-Argo 3.7.2 hangs where one template has cache and retries: a step that is served from cache is then a retry without
-attempts, which the steps after it are linked to nowhere, so that the run never ends. A DAG around the retry ends. And
-where a cache is full (a ConfigMap holds a MiB), a step that can't be kept in it fails; a DAG goes on.
+Argo 3.7.2 hangs if one template has both cache and retries: a step that is served from cache is then a retry without
+attempts, to which the steps after it aren't linked, so that the run never ends. A DAG around the retry ends. And if
+the cache is full (a ConfigMap holds a MiB), a step that can't be stored in it fails; a DAG continues.
 """
 
 import json
@@ -12,12 +12,12 @@ from trainyard.pipelines.translate.context import Object
 from trainyard.pipelines.translate.names import Unique
 
 TASK = "{{tasks.name}}"
-INSIDE = "run"  # the one task of such a DAG
-NAMED = "trainyard-task"  # the input by which the step still knows its task
+INSIDE = "run"  # the only task of such a DAG
+NAMED = "trainyard-task"  # the input that tells the step the name of its task
 
 
 def wrap(templates: Iterable[Object]) -> list[Object]:
-    """The templates, with two in the place of each that has a cache."""
+    """The templates; two replace each one that has a cache."""
     found = list(templates)
     unique = Unique()
     for template in found:
@@ -41,7 +41,7 @@ def wrap(templates: Iterable[Object]) -> list[Object]:
 
 
 def _wrapped(template: Object, name: str) -> list[Object]:
-    """The DAG, called `name`, that tasks run in the template's place, and what is left of the template."""
+    """The DAG, called `name`, that tasks run instead of the template, and the rest of the template."""
     inputs, outputs = template.get("inputs", {}), template.get("outputs", {})
     parameters = [{"name": NAMED}, *inputs.get("parameters", ())]
     handed: Object = {

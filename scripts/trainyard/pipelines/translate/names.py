@@ -1,13 +1,13 @@
-"""Names that Argo takes, made of kfp's, the same each time."""
+"""Names that Argo accepts, derived from kfp's, the same each time."""
 
 import re
 
-# Words of Argo's expression language; a task of that name could not be depended upon.
+# Words of Argo's expression language; no other task could depend on a task of such a name.
 _WORDS = {"and", "or", "not", "in", "let", "matches", "contains", "true", "false", "nil", "if", "else"}
 
 
 def task(name: str) -> str:
-    """A DAG task's name. kfp's are fine but for a few."""
+    """A DAG task's name. Nearly all of kfp's names are valid."""
     clean = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-") or "task"
     return f"task-{clean}" if clean in _WORDS or clean[0].isdigit() else clean
 
@@ -19,13 +19,13 @@ def template(name: str) -> str:
 
 
 def workflow(pipeline: str) -> str:
-    """What a run's name begins with."""
+    """The prefix of a run's name."""
     clean = re.sub(r"[^a-z0-9-]+", "-", pipeline.lower()).strip("-") or "pipeline"
     return clean[:40].rstrip("-")
 
 
 class Unique:
-    """Gives each name once; a second one gets a number."""
+    """Makes names unique: a repeated one gets a number."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

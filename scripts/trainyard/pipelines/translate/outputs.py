@@ -1,4 +1,4 @@
-"""What DAGs and loops give: values, artifacts, and with each artifact its digest and, where it is asked, its place."""
+"""Outputs of DAGs and loops: values, artifacts, and with each artifact its digest and, if needed, its place."""
 
 from trainyard.pipelines.ir.model import Component, Output
 from trainyard.pipelines.translate import names, values
@@ -6,7 +6,7 @@ from trainyard.pipelines.translate.context import Context, Object, carried
 
 
 def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
-    """The outputs of a DAG. `looped`: each is a list of one, or of none where its task was skipped."""
+    """The outputs of a DAG. `looped`: each is a list of one, or an empty list if its task was skipped."""
     dag = component.dag
     assert dag is not None
     parameters: list[Object] = []
@@ -29,7 +29,7 @@ def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
 
 
 def of_loop(component: Component, each: str) -> Object:
-    """A loop's outputs as lists: Argo gives all lists of one, as one list; an empty one stands for a skipped task."""
+    """A loop's outputs as lists: joins the lists of one that Argo returns; an empty one is from a skipped task."""
     wanted = list(component.outputs.parameters)
     for name in component.outputs.artifacts:
         wanted += [f"sha-{name}", f"at-{name}"]
@@ -65,7 +65,7 @@ def _artifact(output: Output) -> Object:
 
 
 def _first(output: Output, codes: list[str]) -> str:
-    """The one that ran, of branches of which one runs."""
+    """The output of the branch that ran, of several exclusive ones."""
     code = codes[-1]
     for place, one in reversed(list(zip(output.places, codes, strict=True))[:-1]):
         code = f'tasks[{values.quoted(names.task(place.task))}].status == "Succeeded" ? {one} : {code}'

@@ -1,4 +1,4 @@
-"""What `packages_to_install` of a component asks for: init containers bring it, from wheels or the site's index."""
+"""The packages in a component's `packages_to_install`: init containers install them, from wheels or an index."""
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -9,11 +9,11 @@ from trainyard.pipelines.translate.context import Context, Object
 from trainyard_agent.runs.requirements import RequirementError, Requirements, read
 
 FILE = "packages_to_install"
-MEMORY = "1280Mi"  # for pip: more, beside its request, would make the pod one of the first to be evicted (p32)
+MEMORY = "1280Mi"  # for pip: more, compared with its request, would make the pod one of the first to be evicted (p32)
 
 
 def add(ctx: Context, component: Component, asked: Installer, found: Object) -> None:
-    """Adds to a template what brings the packages; nothing where none is asked for. Raises Unsupported."""
+    """Adds the installation of packages to a template; nothing if none are needed. Raises Unsupported."""
     if not asked.packages:
         return
     wanted = requirements(ctx, component, asked)
@@ -33,7 +33,7 @@ def add(ctx: Context, component: Component, asked: Installer, found: Object) -> 
 
 
 def requirements(ctx: Context, component: Component, asked: Installer) -> Requirements:
-    """The packages as requirements. Raises Unsupported for one that comes from no index."""
+    """The packages as requirements. Raises Unsupported for one that doesn't come from an index."""
     try:
         found = read(lambda _: "\n".join(asked.packages), FILE)
         for text in asked.packages:

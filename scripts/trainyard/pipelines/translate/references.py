@@ -1,4 +1,4 @@
-"""Names of claims, Secrets and ConfigMaps that are parameters: a template takes them as inputs of its own."""
+"""Names of claims, Secrets and ConfigMaps that are parameters: a template gets them as extra inputs."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from trainyard.pipelines.translate import values
 
 
 class References:
-    """Collects them while a template is made."""
+    """Collects references to parameters while a template is made."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, dict[str, Any]]] = []
 
     def name(self, spec: dict[str, Any] | None, written: str = "") -> str:
-        """What to write where the name stands: the name itself, or the input that brings it."""
+        """The text to write as the name: the name itself, or the input that holds it."""
         if spec is None:
             return written
         constant = spec.get("runtimeValue", {}).get("constant")

@@ -24,7 +24,7 @@ _NAMES = {
 
 
 def fixed(executor: Executor) -> list[tuple[str, str, dict[str, Any]]]:
-    """Amounts that are parameters of the pipeline: where, what, and kfp's reference."""
+    """Amounts that are parameters of the pipeline: path, description, and kfp's reference."""
     found = []
     resources = executor.resources
     for field, value in [*resources.items(), *resources.get("accelerator", {}).items()]:
@@ -35,7 +35,7 @@ def fixed(executor: Executor) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def apply(ctx: Context, component: Component, executor: Executor, known: dict[str, Any], template: Object) -> None:
-    """Writes resources, and for GPUs what the platform demands: nodes, toleration, deadline."""
+    """Writes resources and, for GPUs, what the platform requires: nodes, toleration, deadline."""
     resources = {**executor.resources, **_given(known)}
     name, count = _accelerator(ctx, component, resources.get("accelerator", {}), known)
     defaults = _BESIDE_GPU if count else _DEFAULT
@@ -45,7 +45,7 @@ def apply(ctx: Context, component: Component, executor: Executor, known: dict[st
         request = _amount(resources, request_fields, resource)
         limit = _amount(resources, limit_fields, resource)
         requests[resource] = request or limit or defaults[resource]
-        # A request above the namespace's default limit would be refused, so a limit goes with it.
+        # A request above the namespace's default limit would be refused, so a limit is set with it.
         if limit or request or count:
             limits[resource] = limit or requests[resource]
     if count:
@@ -64,7 +64,7 @@ def _given(known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _amount(resources: dict[str, Any], fields: tuple[str, str], resource: str) -> str:
-    """The newer field as it is written; the older one is a number: cores, or thousand millions of bytes."""
+    """The newer field as it is written; the older one is a number: cores, or 10⁹ bytes."""
     newer, older = fields
     if resources.get(newer):
         return str(resources[newer])

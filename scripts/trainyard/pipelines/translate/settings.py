@@ -1,4 +1,4 @@
-"""What a translation has to know besides the pipeline: whose run it is and how the platform is set up."""
+"""Inputs of a translation besides the pipeline: the run's team and the platform's configuration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Settings:
     """One team's run on one platform.
 
     Args:
-        queue: the team's own when left out.
-        priority: the class that was asked for.
+        queue: by default the team's own.
+        priority: the requested class.
         cache: False runs every step, whatever the pipeline says.
     """
 
@@ -45,12 +45,12 @@ class Settings:
 
     @property
     def longest(self) -> int:
-        """The most seconds that a run may take on this site."""
+        """The longest time that a run may take on this site, in seconds."""
         return int(self.contract.parameters.get("maxDeadlineSeconds", WEEK_S))
 
     @property
     def deadline(self) -> int:
-        """Seconds of a run that names none. A run is many jobs: only what is said for this very team ends it sooner."""
+        """The deadline in seconds of a run without one. A run is many jobs: only the team's own setting shortens it."""
         return int(self.team.own_fill.get("deadlineSeconds", self.longest))
 
     @property
@@ -60,15 +60,15 @@ class Settings:
 
     @property
     def bucket(self) -> str:
-        """Where its artifacts are, below the team's name."""
+        """The bucket of the run's artifacts, which are below the team's name."""
         return str(self.contract.pipelines.get("bucket", "runs"))
 
     def ends(self, config: Mapping[str, Any]) -> int:
-        """The deadline of a run whose pipeline may name its own, which the site bounds."""
+        """The deadline of a run, from its pipeline if it has one, limited by the site's maximum."""
         return min(config.get("activeDeadlineSeconds") or self.deadline, self.longest)
 
     def tolerations(self, resource: str) -> list[dict[str, Any]]:
-        """What lets a pod with that resource onto its nodes."""
+        """Tolerations that let a pod with that resource onto its nodes."""
         pool = self.team.gpu_pool(resource)
         if pool is not None:
             return [dict(one) for one in pool.tolerations]

@@ -5,11 +5,11 @@ from typing import Any
 
 from trainyard.errors import UsageError
 
-LARGEST = 1 << 20  # bytes; etcd takes one and a half times that, and the status needs room beside the spec
+LARGEST = 1 << 20  # bytes; etcd accepts one and a half times that, and the status needs room in addition to the spec
 
 
 def check(workflow: dict[str, Any], file: str) -> None:
-    """Refuses a workflow that etcd would, with its size and what takes the room.
+    """Refuses a workflow that is too large for etcd, with its size and largest parts.
 
     Raises:
         UsageError: with the largest parts and the hint.
@@ -34,5 +34,5 @@ def check(workflow: dict[str, Any], file: str) -> None:
 
 
 def of(value: Any) -> int:
-    """Bytes of a value as JSON, the way the API server keeps it."""
+    """Bytes of a value as JSON in the API server's format."""
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())

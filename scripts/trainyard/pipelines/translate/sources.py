@@ -1,4 +1,4 @@
-"""Where a task's arguments come from, as Argo writes it."""
+"""Sources of a task's arguments, in Argo's syntax."""
 
 import json
 from typing import Any
@@ -20,11 +20,11 @@ from trainyard.pipelines.translate import constants, names, values
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.values import ABSENT, Value
 
-FAILURES = 16_000  # bytes of what Argo says of failed pods: it goes through the environment, and its quotes double
+FAILURES = 16_000  # bytes of Argo's report on failed pods: it is passed in the environment, and its quotes double
 
 
 def parameter(ctx: Context, owner: Component, task: Task, source: Source, target: Parameter | None = None) -> Value:
-    """The value of one argument of `task`, inside the DAG of `owner`; `target` is the parameter that takes it."""
+    """The value of one argument of `task`, inside the DAG of `owner`; `target` is the parameter that gets it."""
     try:
         found = _parameter(ctx, owner, task, source, target)
         selector = getattr(source, "selector", "")
@@ -68,7 +68,7 @@ def _parameter(ctx: Context, owner: Component, task: Task, source: Source, targe
 
 
 def may_be_absent(declared: Parameter) -> bool:
-    """Whether an input can have no value at all."""
+    """Whether an input may have no value at all."""
     return declared.optional and declared.default in (MISSING, None)
 
 
@@ -80,7 +80,7 @@ def _final_status(producer: str) -> Value:
 
 
 def _at_exit(producer: str) -> Value:
-    """The same for the task that Argo runs last: only then it says what failed, and only of the whole run."""
+    """The status for the exit task, which Argo runs last: it has the failures of the whole run only."""
     failures = f"sprig.replace({values.quoted('{{')}, {values.quoted('{ {')}, workflow.failures[0:{FAILURES}])"
     fields = {"state": "workflow.status", "failures": failures, "pipelineTaskName": values.quoted(producer)}
     return values.calculated("toJson({" + ", ".join(f'"{key}": {code}' for key, code in fields.items()) + " })")
@@ -89,7 +89,7 @@ def _at_exit(producer: str) -> Value:
 def artifact(
     ctx: Context, owner: Component, task: Task, name: str, source: Source
 ) -> tuple[list[Object], list[Object]]:
-    """The parameters and artifacts that carry one artifact argument: it and its digest, or places of a list."""
+    """The parameters and artifacts of one artifact argument: the artifact and its digest, or the places of a list."""
     callee = ctx.graph.component(task)
     declared = callee.inputs.artifacts.get(name)
     if declared is None:
@@ -125,7 +125,7 @@ def artifact(
 def reference(ctx: Context, owner: Component, task: Task, spec: dict[str, Any]) -> Source:
     """kfp's InputParameterSpec of a kubernetes setting as a source in `owner`'s DAG.
 
-    It speaks in names of the outermost pipeline; inside a loop or condition they arrive as inputs.
+    It refers to names of the outermost pipeline; inside a loop or condition they arrive as inputs.
     """
     line = task.line
     if "taskOutputParameter" in spec:

@@ -1,4 +1,4 @@
-"""What the templates of all steps have in common: retries, cache, environment, the keys of the store."""
+"""Parts that the templates of all steps share: retries, cache, environment, the store's keys."""
 
 import json
 import math
@@ -11,9 +11,9 @@ from trainyard.pipelines.translate import values
 from trainyard.pipelines.translate.context import Context, Object, digest
 
 PROGRAM = "/var/run/argo/trainyard-step"
-# What kfp's installer is replaced by: its runtime lies beside the program, behind what the image has of it.
+# Replacement of kfp's installer: its runtime is next to the program, after the image's packages in the path.
 WITH_KFP = 'PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}/var/run/argo/kfp.whl" exec "$0" "$@"'
-# A step that ran out of its time has the pod's message and no attempt; a stopped run has none in any case.
+# A step that exceeded its deadline has the pod's message and no attempt; a stopped run has none in any case.
 LOST = (
     "lastRetry.status == 'Error' || (lastRetry.exitCode == '143' && lastRetry.message startsWith 'main:')"
     " || lastRetry.message matches '(?i)low on resource|evict|preempt|node shutdown'"
@@ -26,7 +26,7 @@ def retry_strategy(retry: Retry) -> Object:
     if retry.backoff:
         found["backoff"] = {"duration": _seconds(retry.backoff)}
         if retry.factor:
-            # Argo takes whole numbers; the wait grows a little faster then, up to the same longest one.
+            # Argo only accepts whole numbers; the wait grows a little faster then, up to the same maximum.
             found["backoff"]["factor"] = str(math.ceil(retry.factor))
         if retry.longest:
             found["backoff"]["cap"] = _seconds(retry.longest)
@@ -38,15 +38,15 @@ def _seconds(amount: float) -> str:
 
 
 def infrastructure() -> Object:
-    """Attempts after the pod was lost or the store was away, which Argo calls an error, and after it was preempted or
-    evicted, which it calls a failure. At once: Argo waits before it sees that a failing command has no attempt left,
-    and the executor has waited for the store already.
+    """Retries after the pod was lost or the store was unavailable, an error to Argo, and after it was preempted or
+    evicted, a failure to Argo. Without a wait: Argo also waits before it sees that a command has no retries left,
+    and the executor has already waited for the store.
     """
     return {"limit": "4", "retryPolicy": "Always", "expression": LOST}
 
 
 def memoize(ctx: Context, component: Component, content: Any, inputs: list[str], own_key: str = "") -> Object:
-    """Argo's cache: the same component with the same values and the same content gives what it gave before."""
+    """Argo's cache: the same component with the same values and content gives the earlier result."""
     if own_key:
         key = f"c-{digest([ctx.pipeline.name, own_key])}"
     else:
@@ -59,7 +59,7 @@ def memoize(ctx: Context, component: Component, content: Any, inputs: list[str],
 
 
 def _dns(name: str) -> str:
-    """A part of a ConfigMap's name, which has 253 characters in all."""
+    """A part of a ConfigMap's name, which has at most 253 characters in all."""
     clean = "".join(c if c.isalnum() and c.isascii() else "-" for c in name.lower()).strip("-") or "x"
     return clean if len(clean) <= 80 else f"{clean[:67].rstrip('-')}-{digest(name)}"
 
@@ -67,7 +67,7 @@ def _dns(name: str) -> str:
 def environment(
     ctx: Context, component: Component, parameters: dict[str, str], cache: bool, task: str = "{{tasks.name}}"
 ) -> list[Object]:
-    """What the step program reads. `parameters`: code of each input's text, by name."""
+    """The step program's environment. `parameters`: code of each input's text, by name."""
     step = {
         "task": task,
         "component": component.name,
@@ -98,7 +98,7 @@ def environment(
 
 
 def store_keys() -> list[Object]:
-    """The team's keys, for the parts of a step that are ours."""
+    """The team's keys, for our own containers of a step."""
     keys = {"ACCESS_KEY": ("access-key", False), "SECRET_KEY": ("secret-key", False), "CA": ("ca.crt", True)}
     found = []
     for name, (key, optional) in keys.items():

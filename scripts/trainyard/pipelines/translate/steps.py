@@ -1,4 +1,4 @@
-"""Components that run a container: one shared template each, however many tasks run it."""
+"""Components that run a container: one shared template for each, however many tasks run it."""
 
 import json
 import re
@@ -21,13 +21,13 @@ from trainyard.pipelines.translate import (
 )
 from trainyard.pipelines.translate.context import Context, Object, UnknownAtSubmitError, digest
 
-LARGEST = 100_000  # bytes of a template, which Argo hands to its pod in one variable; Linux takes 128 KiB
+LARGEST = 100_000  # bytes of a template, which Argo passes to its pod in one variable; Linux allows 128 KiB
 
 
 def template(ctx: Context, owner: Component, task: Task, component: Component) -> tuple[str, list[Object], list[str]]:
-    """The template of a task's step, the arguments it takes beside those of the component, and tasks they come from.
+    """The template of a task's step, its arguments in addition to the component's, and the tasks that they come from.
 
-    Tasks share a template when component, retries, cache and what is known before the run are the same.
+    Tasks share a template if component, retries, cache and the values known before the run are the same.
     """
     executor = component.executor
     if executor is None:
@@ -59,7 +59,7 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
 
 
 def _content(component: Component, executor: Executor) -> Any:
-    """What makes two components the same, whatever they are called."""
+    """The content by which two components are the same, whatever their names."""
     parts: list[Any] = [executor.raw, executor.kind, executor.kubernetes]
     for interface in (component.inputs, component.outputs):
         declared: list[Parameter | Artifact] = [*interface.parameters.values(), *interface.artifacts.values()]
@@ -68,7 +68,7 @@ def _content(component: Component, executor: Executor) -> Any:
 
 
 def _known(ctx: Context, owner: Component, task: Task, component: Component, executor: Executor) -> dict[str, Any]:
-    """Settings that Argo takes no parameter for, as they are at submission."""
+    """Settings for which Argo allows no parameter, with their values at submission."""
     found: dict[str, Any] = {}
     for place, feature, spec in [*kubernetes.fixed(executor), *resources.fixed(executor)]:
         source = sources.reference(ctx, owner, task, spec)

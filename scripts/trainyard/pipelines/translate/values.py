@@ -1,7 +1,7 @@
-"""Values in Argo's world, where everything is text: literals, references to inputs and outputs, expressions.
+"""Values in Argo, where everything is text: literals, references to inputs and outputs, expressions.
 
-A `Value` can be written into a field (`text`) and used inside an expression (`code`). Text of a parameter: a STRING as
-it is, everything else as JSON, and ABSENT for an optional one that nobody gave.
+A `Value` can be written into a field (`text`) and used inside an expression (`code`). Text of a parameter: a STRING
+unchanged, everything else as JSON, and ABSENT for an optional one without a value.
 """
 
 import json
@@ -9,20 +9,20 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-ABSENT = "absent.trainyard.io"  # the name of no Secret or ConfigMap: one that is optional may be absent, too
-LARGEST = 100_000  # bytes of a parameter: it reaches its step in a variable, and Linux takes 128 KiB
+ABSENT = "absent.trainyard.io"  # a name that no Secret or ConfigMap has: an optional one may be absent, too
+LARGEST = 100_000  # bytes of a parameter: it reaches its step in a variable, and Linux allows 128 KiB
 
 
 @dataclass(frozen=True)
 class Value:
-    """`text` is written into the workflow; `code` is an expression that gives it."""
+    """`text` is written into the workflow; `code` is an expression for the same value."""
 
     code: str
     text: str
 
 
 def tag(name: str) -> str:
-    """Argo's way to write a reference."""
+    """A reference in Argo's syntax."""
     return "{{" + name + "}}"
 
 
@@ -36,7 +36,7 @@ def calculated(code: str) -> Value:
 
 
 def input_parameter(name: str) -> Value:
-    """An input of the template around."""
+    """An input of the enclosing template."""
     return Value(f"inputs.parameters[{quoted(name)}]", tag(f"inputs.parameters.{name}"))
 
 
@@ -57,12 +57,12 @@ def maybe_output(task: str, name: str) -> str:
 
 
 def variable(name: str) -> Value:
-    """One of Argo's own, such as workflow.name."""
+    """One of Argo's own variables, such as workflow.name."""
     return Value(name, tag(name))
 
 
 def joined(parts: list[Value]) -> Value:
-    """Parts one after the other."""
+    """Parts joined one after the other."""
     if len(parts) == 1:
         return parts[0]
     if any(part.text.startswith("{{=") for part in parts):
@@ -71,13 +71,13 @@ def joined(parts: list[Value]) -> Value:
 
 
 def quoted(text: str) -> str:
-    """A string in an expression, without what Argo (`{{`, `}}`) or the rule workflow-size looks for even in strings."""
+    """A string in an expression, without what Argo (`{{`, `}}`) or the rule workflow-size finds even in strings."""
     code = json.dumps(text, ensure_ascii=False).replace("..", r".\u002e").replace("sprig", r"s\u0070rig")
     return re.sub(r"[{}$(]", lambda found: f"\\u{ord(found[0]):04x}", code)
 
 
 def to_text(value: Any) -> str:
-    """A constant as the text of a parameter. In JSON, `{{` (only strings have it) is written so that Argo leaves it."""
+    """A constant as the text of a parameter. In JSON, `{{` (only in strings) is escaped so that Argo ignores it."""
     if isinstance(value, str):
         return value
     if value is None:

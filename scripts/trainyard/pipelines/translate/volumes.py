@@ -19,7 +19,7 @@ FIELDS = (
 def add(
     ctx: Context, component: Component, references: References, template: Object, field: str, one: dict[str, Any]
 ) -> None:
-    """Adds one volume of kind `field` and its mount; a volume that is there already is mounted once more."""
+    """Adds one volume of kind `field` and its mount; an existing volume is mounted once more."""
     source, name, extra = _source(ctx, component, references, field, one)
     known = template["volumes"]
     for volume in known:
@@ -38,7 +38,7 @@ def add(
 def _source(
     ctx: Context, component: Component, references: References, field: str, one: dict[str, Any]
 ) -> tuple[Object, str, Object]:
-    """The volume, its name where kfp gives one, and what its mount has besides the path."""
+    """The volume, its name if kfp gives one, and its mount's fields other than the path."""
     optional = {"optional": one["optional"]} if "optional" in one else {}
     if field == "pvcMount":
         claim = references.name(_claim(one), one.get("constant", ""))
@@ -70,7 +70,7 @@ def _source(
 
 
 def _claim(one: dict[str, Any]) -> dict[str, Any] | None:
-    """Newer compilers write pvcNameParameter beside the older fields."""
+    """A claim's reference: newer compilers write pvcNameParameter in addition to the older fields."""
     if "pvcNameParameter" in one:
         return one["pvcNameParameter"]
     for key in ("taskOutputParameter", "componentInputParameter"):

@@ -1,4 +1,4 @@
-"""The whole Workflow: arguments, root, and what holds for all of a run's pods."""
+"""The whole Workflow: arguments, root, and settings for all of a run's pods."""
 
 import json
 from typing import Any
@@ -18,14 +18,14 @@ from trainyard.pipelines.translate.settings import Settings
 
 
 def translate(pipeline: Pipeline, arguments: dict[str, Any] | None, settings: Settings) -> Object:
-    """The pipeline as a Workflow, a plain dict that hera's models have checked.
+    """Translate the pipeline to a Workflow, a plain dict that hera's models have checked.
 
     Args:
         arguments: values of the pipeline's inputs, as text or as Python values; an artifact is given as its URI.
 
     Raises:
-        Unsupported: something that would not keep its meaning, with who uses it.
-        UsageError: an argument that is missing, unknown or of the wrong type, or a workflow too large for etcd.
+        Unsupported: a part that would change its meaning; names its user.
+        UsageError: an argument is missing, unknown or of the wrong type, or the workflow is too large for etcd.
     """
     given = _fits_argo(pipeline, checked(pipeline, {**pipeline.arguments, **(arguments or {})}))
     ctx = Context(pipeline, given, settings)
@@ -54,7 +54,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None, settings: Se
         spec["arguments"] = {"parameters": parameters}
     if ctx.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in ctx.pull_secrets]
-    # A workflow without a deadline is refused; a run may not last longer than the site allows a job to.
+    # A workflow without a deadline is refused; a run may not last longer than the site's limit for jobs.
     spec["activeDeadlineSeconds"] = settings.ends(pipeline.config)
     if workspace := pipeline.config.get("workspace"):
         spec["volumeClaimTemplates"] = [_workspace(workspace)]
@@ -76,7 +76,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None, settings: Se
 
 
 def through_hera(workflow: Object, file: str = "") -> Object:
-    """The workflow after hera's models: a wrong type or name is found here, before Argo sees it."""
+    """The workflow checked by hera's models: they find a wrong type or name before Argo does."""
     try:
         model = hera.Workflow.model_validate(workflow)
     except ValidationError as error:
@@ -89,7 +89,7 @@ def through_hera(workflow: Object, file: str = "") -> Object:
 
 
 def _hide_gpus(template: Object, resources: set[str]) -> None:
-    """Containers that ask for no GPU get none by their images either."""
+    """Hides GPUs from containers that request none, even if their images would use them."""
     for one in [template["container"], *template.get("initContainers", []), *template.get("sidecars", [])]:
         asked = {*one.get("resources", {}).get("limits", {}), *one.get("resources", {}).get("requests", {})}
         if not asked & resources:
@@ -97,7 +97,7 @@ def _hide_gpus(template: Object, resources: set[str]) -> None:
 
 
 def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
-    """A path with templates by name, as a reader knows them."""
+    """A path with templates by name, in the form that readers know."""
     words: list[str] = []
     at: Any = workflow
     for part in path:
@@ -113,7 +113,7 @@ def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
 
 
 def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, if all of them survive as Argo's texts. Raises UsageError."""
+    """The arguments, if all can be passed as Argo's texts. Raises UsageError."""
     for name, value in values_.items():
         text = values.to_text(value)
         if name in pipeline.inputs.artifacts or value is None:
@@ -127,7 +127,7 @@ def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(ctx: Context) -> str:
-    """The root's template. Artifacts that the pipeline takes are imported first, by a template around it."""
+    """The root's template. Artifacts that are inputs of the pipeline are imported first, by a template around it."""
     root = ctx.pipeline.root
     given = [one for one in root.inputs.artifacts.values() if one.name in ctx.arguments]
     name = dags.template(ctx, root)
@@ -154,7 +154,7 @@ def _entry(ctx: Context) -> str:
 
 
 def _import(ctx: Context, artifact: Artifact) -> Object:
-    """The task that brings an artifact of the pipeline into the run, from the URI that was given for it."""
+    """The task that imports an input artifact of the pipeline from its URI."""
     component = importer.for_input(artifact)
     executor = component.executor
     assert executor is not None
@@ -179,7 +179,7 @@ def _arguments(ctx: Context) -> list[Object]:
 
 
 def _ttl(ctx: Context) -> Object:
-    """How long a finished run stays. What kfp says of one outcome leaves the others as the platform keeps them."""
+    """How long a finished run stays. kfp's setting for one outcome leaves the others at the platform's default."""
     config = ctx.pipeline.config
     found = {"secondsAfterCompletion": config.get("resourceTtlOnCompletion") or ctx.settings.keep}
     for field, key in (

@@ -1,1 +1,1 @@
-"""What is checked on the cluster, by subject."""
+"""The checks on the cluster, by subject."""

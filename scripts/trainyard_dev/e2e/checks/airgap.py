@@ -1,4 +1,4 @@
-"""Without a way out of the cluster: an installation from a mirror, and a training job on it."""
+"""Nodes without egress: an installation from a mirror, and a training job on it."""
 
 import json
 import socketserver
@@ -25,16 +25,16 @@ from trainyard_dev.images import crane, registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
 
-# What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
+# The mirror's name at a site; no server answers there, so an image that the mirror lacks can't come from elsewhere.
 MIRROR = "registry.example.org/mirror"
-PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
+PROBE = "trainyard-airgap"  # a namespace without policies, and the pod in it
 TITLES = {
     "airgap.denied": "nodes and pods reach the cluster and its registry, and nothing else",
     "airgap.install": "one helm upgrade from a mirror, with all options, the store with TLS",
     "airgap.train": "a training job from the mirror, without a way out",
 }
-SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has taken
-ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
+SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has accepted
+ELSEWHERE = "trying next host"  # containerd's message if the cluster's registry lacks an image
 
 
 @check(*TITLES, *uninstall.TITLES, parts=(tuple(TITLES), tuple(uninstall.TITLES)), needs=(DATA,),
@@ -43,7 +43,7 @@ ELSEWHERE = "trying next host"  # what containerd says when the cluster's regist
        inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login", "charts/notebooks", "charts/serving"),
 )  # fmt: skip
 def without_egress(context: Context) -> None:
-    """The nodes are cut off: moved to a mirror, trained, uninstalled, installed from the mirror, purged."""
+    """Cuts the nodes off: moves to a mirror, trains, uninstalls, installs from the mirror, purges."""
     cut = any(map(context.wants, TITLES))
     if cut:
         deny_egress(context)
@@ -58,7 +58,7 @@ def without_egress(context: Context) -> None:
 
 
 def deny_egress(context: Context) -> None:
-    """Cuts every node off, and proves it by a listener that nodes and pods reach before and not after."""
+    """Cuts every node off, and proves it with a listener that nodes and pods reach before but not after."""
     nodes = [node.name for node in context.nodes]
     with (
         context.recorder.check("airgap.denied", TITLES["airgap.denied"]) as figures,
@@ -79,7 +79,7 @@ def deny_egress(context: Context) -> None:
 
 @contextmanager
 def _values(context: Context) -> Iterator[list[Path]]:
-    """The run's values with the mirror and all options, and without stand-ins of upstream's images, this run's own."""
+    """The run's values with the mirror and all options, and without this run's stand-ins of upstream's images."""
     change = {
         "global": {"imageRegistry": MIRROR},
         "minio": {"tls": {"enabled": True}},
@@ -129,13 +129,13 @@ def installed(context: Context) -> None:
 
 
 def allow_egress(context: Context) -> None:
-    """Takes the rules away again; the release stays on the mirror, which the cluster's registry goes on to serve."""
+    """Removes the rules; the release stays on the mirror, which the cluster's registry continues to serve."""
     egress.rejoin(context.engine, [node.name for node in context.nodes])
 
 
 def from_mirror(job: dict[str, Any]) -> dict[str, Any]:
     """A copy of a job in which every image comes from the mirror."""
-    done = json.loads(json.dumps(job))  # parts that YAML anchors share become parts of their own
+    done = json.loads(json.dumps(job))  # parts that YAML anchors share become separate copies
 
     def turn(node: Any) -> None:
         if isinstance(node, list):
@@ -152,13 +152,13 @@ def from_mirror(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def images_of(pod: dict[str, Any]) -> list[str]:
-    """Images of all containers of a pod, those that operators added included."""
+    """Images of all containers of a pod, including those that operators added."""
     spec = pod["spec"]
     return [container["image"] for container in [*spec.get("initContainers", []), *spec["containers"]]]
 
 
 def _mirror(context: Context) -> int:
-    """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
+    """Copies the profile's images, and that of the checks' own pods, into the registry under the mirror's path."""
     with _values(context) as files:
         refs = [*(image.ref for image in listing.listed("kind", values=[files[-2]])), load().image("base")]
     address = registry.address(context.engine)
@@ -168,7 +168,7 @@ def _mirror(context: Context) -> int:
 
 
 def _strangers(context: Context, namespace: str) -> list[str]:
-    """Images of running pods that are not the mirror's."""
+    """Images of running pods that don't come from the mirror."""
     found = {
         image
         for pod in context.kubectl.get("pods", "-n", namespace)
@@ -179,7 +179,7 @@ def _strangers(context: Context, namespace: str) -> list[str]:
 
 
 def _nothing_left(context: Context, nodes: list[str], since: int, before: int, figures: dict[str, Any]) -> None:
-    """No node tried another registry: neither by what containerd says nor by what the rules counted."""
+    """Checks that no node tried another registry, by containerd's log and by the rules' packet counts."""
     figures["connections_to_other_registries"] = egress.dropped(context.engine, nodes)["web"] - before
     lines = []
     for node in nodes:
@@ -203,7 +203,7 @@ def _reached(context: Context, nodes: list[str], place: tuple[str, int], *, pod:
 
 @contextmanager
 def _listener() -> Iterator[int]:
-    """Something outside the cluster that can be reached: a port of this machine."""
+    """A port of this machine, which is reachable from the cluster."""
     with socketserver.ThreadingTCPServer(("", 0), socketserver.BaseRequestHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
@@ -214,7 +214,7 @@ def _listener() -> Iterator[int]:
 
 @contextmanager
 def _probe(context: Context) -> Iterator[None]:
-    """A pod that no network policy holds."""
+    """A pod without network policies."""
     try:
         context.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE}}], PROBE)
         context.kubectl.apply([context.pod(PROBE, "sleep 600", node=context.cpu_node)], PROBE)

@@ -1,6 +1,6 @@
-"""What makes each alert fire on the test cluster: a cause that is there as long as a block runs, and ends with it.
+"""Causes that make each alert fire on the test cluster; each lasts as long as a block runs.
 
-Bounds are those of seconds (`bounds`); causes are real: a gang that can't fit, a GPU with an Xid, no controller.
+Bounds are in seconds (`bounds`); causes are real: a gang that can't fit, a GPU with an Xid, no controller.
 """
 
 import json
@@ -20,10 +20,10 @@ from trainyard_dev.gpu import mock
 
 XID = 79
 IDLE, FULL = "alert-idle", "alert-full"
-SCALED = "trainyard-gpu-view"  # who looks at GPUs meanwhile sees the figures of before
+SCALED = "trainyard-gpu-view"  # scaled away; meanwhile its published GPU numbers are outdated
 SOON = {"for": "10s"}
 YEARS_S = 20 * 365 * 86400
-ETCD_STEP, ETCD_MOST = 900_000, 150  # bytes of a ConfigMap, and how many at most
+ETCD_STEP, ETCD_MOST = 900_000, 150  # bytes of a ConfigMap, and the maximum number of them
 CLAIM_MI, FILL_MI = 20, 19
 PLUGIN = "app.kubernetes.io/name=nvidia-device-plugin"
 Cause = Callable[[Context], AbstractContextManager[None]]
@@ -31,7 +31,7 @@ Cause = Callable[[Context], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class Fault:
-    """An alert, labels that it has to carry, and its cause. `mock`: it takes GPUs that can be broken at will."""
+    """An alert, labels that it must have, and its cause. `mock`: it needs GPUs that can be broken on purpose."""
 
     alert: str
     cause: Cause
@@ -40,11 +40,11 @@ class Fault:
 
 
 def bounds(etcd_bytes: int) -> dict[str, dict[str, Any]]:
-    """`monitoring.alerts.rules` with which causes of seconds are enough; etcd's file has `etcd_bytes` before."""
+    """`monitoring.alerts.rules` with which causes of seconds suffice; etcd's file has `etcd_bytes` at the start."""
     set_otherwise: dict[str, dict[str, Any]] = {
         "TrainyardGangWaits": {"threshold": 20},
         "TrainyardControllerRestarts": {"threshold": 1},
-        # Made by one upgrade, ended by the next: there is no certificate or key here that is about to end.
+        # Caused by one upgrade, ended by the next: no certificate or key here is about to expire.
         "TrainyardCertificateEnds": {"threshold": YEARS_S},
         "TrainyardKeyOld": {"threshold": 1},
         "TrainyardBackupMissed": {"threshold": 240},
@@ -57,7 +57,7 @@ def bounds(etcd_bytes: int) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def waiting_gang(context: Context) -> Iterator[None]:
-    """A gang of one GPU more than there is, in the queue of one team; it waits, and its queue is below its share."""
+    """A gang of one GPU more than the cluster has, in one team's queue; it waits, and its queue is below its share."""
     job = gang.too_large(context)
     context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
     try:
@@ -68,7 +68,7 @@ def waiting_gang(context: Context) -> Iterator[None]:
 
 @contextmanager
 def idle_pod(context: Context) -> Iterator[None]:
-    """A pod of the other team that holds a GPU and sleeps; a mock GPU that nobody loads does nothing."""
+    """A pod of the other team that holds a GPU and sleeps; a mock GPU without load is idle."""
     node = context.gpu_nodes[0]
     with context.holding(context.pod(IDLE, "sleep 600", node=node, queue=OTHER), OTHER):
         ready = context.kubectl(
@@ -80,7 +80,7 @@ def idle_pod(context: Context) -> Iterator[None]:
 
 @contextmanager
 def broken_gpu(context: Context) -> Iterator[None]:
-    """The last GPU of the last node reports an Xid, and the device plugin offers it no more."""
+    """The last GPU of the last node reports an Xid, and the device plugin no longer offers it."""
     name, count = context.gpu_nodes[-1], context.spec.count
     folder = mock_gpu_folder(context.cluster, name)
     mock.inject_xid(folder, count - 1, XID)
@@ -94,7 +94,7 @@ def broken_gpu(context: Context) -> Iterator[None]:
 
 @contextmanager
 def silent_kubelet(context: Context) -> Iterator[None]:
-    """A GPU node whose kubelet is stopped; shorter than the five minutes after which its pods are evicted."""
+    """A GPU node with a stopped kubelet, for less than the five minutes after which its pods are evicted."""
     name = context.gpu_nodes[0]
     context.engine.exec(name, ["systemctl", "stop", "kubelet"])
     try:
@@ -112,14 +112,14 @@ def scaled_away(context: Context) -> Iterator[None]:
 
 @contextmanager
 def restarting(context: Context) -> Iterator[None]:
-    """A pod among the platform's that ends again and again."""
+    """A platform pod that fails again and again."""
     with _pod_of_the_platform(context, "alert-restarts", "sleep 1; exit 1", {}):
         yield
 
 
 @contextmanager
 def deaf_target(context: Context) -> Iterator[None]:
-    """A pod with the labels of a target, in which nothing listens."""
+    """A pod with the labels of a target, but without a listener."""
     with _pod_of_the_platform(context, "alert-deaf", "sleep 900", {"app.kubernetes.io/name": "workflow-controller"}):
         yield
 
@@ -153,13 +153,13 @@ def _in_claim(context: Context, script: str) -> None:
 
 @contextmanager
 def missed_backup(context: Context) -> Iterator[None]:
-    """Nobody makes one for some minutes; then it is made."""
+    """A backup that is missing for some minutes, and then made."""
     yield
     cronjobs.run(context, "trainyard-backup", timeout=300)
 
 
 def etcd_bytes(context: Context) -> int:
-    """Size of etcd's file, as the API server says it."""
+    """Size of etcd's file, according to the API server."""
     said = context.kubectl("get", "--raw", "/metrics").stdout
     sizes = [line.split()[-1] for line in said.splitlines() if line.startswith("apiserver_storage_size_bytes{")]
     require(sizes, "the API server does not say how large etcd's file is")
@@ -168,7 +168,7 @@ def etcd_bytes(context: Context) -> int:
 
 @contextmanager
 def filled_etcd(context: Context) -> Iterator[None]:
-    """ConfigMaps until etcd's file has grown. A file that has grown stays: the bound that comes back ends the alert."""
+    """ConfigMaps that make etcd's file grow. The file stays large: the restored bound ends the alert."""
     due, names = etcd_bytes(context) + 3 * ETCD_STEP, [f"alert-etcd-{number}" for number in range(ETCD_MOST)]
     made: list[str] = []
     try:
@@ -186,15 +186,15 @@ def filled_etcd(context: Context) -> Iterator[None]:
 
 @contextmanager
 def beside(context: Context) -> Iterator[None]:
-    """Nothing of its own: the cause of another alert, or the bounds of the upgrade."""
+    """No cause: another alert's cause or the upgrade's bounds suffice."""
     yield
 
 
-# Together; what ends by the bounds that come back is in LAST.
+# Caused together; alerts that the restored bounds end are in LAST.
 TOGETHER = (
     Fault("TrainyardGangWaits", waiting_gang, {"team": NAMESPACE, "job": gang.TOO_LARGE}),
     Fault("TrainyardJobIdleOnGpus", idle_pod, {"team": OTHER, "job": IDLE}, mock=True),
-    # The idle pod has more than its queue's share, which is none; the gang's queue has less than its own.
+    # The idle pod's queue has more than its share, which is zero; the gang's queue has less than its own.
     Fault("TrainyardQueueStarved", beside, {"queue": NAMESPACE}),
     Fault("TrainyardGpuSick", broken_gpu, {"cause": "xid"}, mock=True),
     Fault("TrainyardGpuLost", beside, mock=True),
@@ -204,7 +204,7 @@ TOGETHER = (
     Fault("TrainyardVolumeFills", filled_claim, {"team": NAMESPACE, "claim": FULL}),
     Fault("TrainyardBackupMissed", missed_backup),
 )
-# Alone: while a kubelet is silent, nothing of its node can be said.
+# Caused alone: while a kubelet is silent, its node has no data.
 ALONE = (Fault("TrainyardNodeLost", silent_kubelet),)
 LAST = (
     Fault("TrainyardEtcdFills", filled_etcd),

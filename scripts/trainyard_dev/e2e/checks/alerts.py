@@ -29,12 +29,12 @@ TITLES = {
 }
 FIRES_S, CLEARS_S, SENT_S, DATA_S, POLL_S = 420.0, 300.0, 300.0, 240.0, 3.0
 RECEIVER = Listener("alerts", alert_receiver.__file__, alert_receiver.PORT)
-# What the queue of the team that waits deserves, so that it can be below it; without reclaim it is kept for it.
+# What the waiting team's queue deserves, so that it can be below that; without reclaim it is reserved for the queue.
 SHARE = {"cpu": "1", "memory": "2Gi", GPU: "4"}
 BUSY, USED_MIB = 80, 8192
 
 
-# Stops a kubelet, breaks a GPU, scales a controller away.
+# Stops a kubelet, breaks a GPU, scales a controller down.
 @check(ALERTS, PANELS, needs=(DATA,), after=("pipelines.outages",), locks={ALONE}, long=True,
        images=(*options.IMAGES, *PIPELINE_IMAGES),
        inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent"))  # fmt: skip
@@ -75,7 +75,7 @@ def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _all(context: Context, values: releases.Layer, found: dict[str, dict[str, float]]) -> None:
-    """Fires and clears all of them; seconds of each go into `found`."""
+    """Makes all alerts fire and clear; the seconds of each go into `found`."""
     for faults in (causes.TOGETHER, causes.ALONE):
         here = possible(context, faults)
         with prometheus(context) as port:
@@ -92,13 +92,13 @@ def _all(context: Context, values: releases.Layer, found: dict[str, dict[str, fl
 
 
 def possible(context: Context, faults: Iterable[Fault]) -> list[Fault]:
-    """Those that can be caused here: real GPUs can't be broken at will."""
+    """Faults that can be caused here: real GPUs can't be broken on purpose."""
     return [fault for fault in faults if context.gpu == "mock" or not fault.mock]
 
 
 @contextmanager
 def _there(context: Context, faults: Iterable[Fault]) -> Iterator[None]:
-    """All causes at once; they end in the opposite order, also after a failure."""
+    """All causes at once; they end in reverse order, even after a failure."""
     with ExitStack() as stack:
         for fault in faults:
             stack.enter_context(fault.cause(context))
@@ -106,7 +106,7 @@ def _there(context: Context, faults: Iterable[Fault]) -> Iterator[None]:
 
 
 def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, float]]) -> None:
-    """Until each of them fires, or none does any more; notes after how many seconds."""
+    """Waits until each of them fires, or none does any more; records after how many seconds."""
     began, word = time.monotonic(), "fired_after" if due else "cleared_after"
     seconds, left = FIRES_S if due else CLEARS_S, list(faults)
     while True:
@@ -126,7 +126,7 @@ def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, 
 
 
 def _received(context: Context, due: set[str]) -> int:
-    """How many notices the receiver got, once each of these was sent as firing and as resolved."""
+    """How many notifications the receiver got, once each of these alerts was sent as firing and as resolved."""
     wait = patience(SENT_S, POLL_S)
     while True:
         heard = RECEIVER.heard(context)
@@ -140,19 +140,19 @@ def _received(context: Context, due: set[str]) -> int:
 
 
 def fires(fault: Fault, firing: Iterable[dict[str, str]]) -> bool:
-    """Whether the alert is among those that fire, with the labels of this cause."""
+    """Whether the alert is among the firing ones, with the labels of this cause."""
     due = {"alertname": fault.alert, **fault.labels}
     return any(due.items() <= labels.items() for labels in firing)
 
 
 def evaluated(answer: dict[str, Any]) -> set[str]:
-    """Alerts whose rules Prometheus has evaluated since it started: before, none fires, and that says nothing."""
+    """Alerts whose rules Prometheus has evaluated since it started: before that, none fires, which proves nothing."""
     told = [rule for group in answer["groups"] for rule in group["rules"] if rule["type"] == "alerting"]
     return {rule["name"] for rule in told} - {rule["name"] for rule in told if rule["health"] != "ok"}
 
 
 def _panels(context: Context) -> dict[str, Any]:
-    """Something of everything that panels show, then each query until it has data."""
+    """Produces data for all panels, then runs each query until it has results."""
     folder = mock_gpu_folder(context.cluster, context.gpu_nodes[0])
     with causes.waiting_gang(context), causes.idle_pod(context):
         if context.gpu == "mock":
@@ -183,7 +183,7 @@ def _panels(context: Context) -> dict[str, Any]:
 
 
 def numbers(answer: dict[str, Any]) -> int:
-    """How many numbers an instant query returned; NaN and infinity are none."""
+    """How many numbers an instant query returned, without NaN and infinity."""
     if answer["resultType"] == "scalar":
         return 1
     return sum(math.isfinite(float(one["value"][1])) for one in answer["result"])

@@ -1,4 +1,4 @@
-"""Manifests as articles of the field print them, by plain `kubectl apply` as a member: taken, filled in, and run."""
+"""Manifests as published articles print them, by plain `kubectl apply` as a member: accepted, filled in, and run."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ TITLES = {
 @check(*TITLES, each=True, shares={GPUS, VOLUMES}, images=(TORCH, TENSORFLOW, "pipeline", "argoexec"),
        inputs=(*upstream.CODE, "scripts/trainyard_dev/e2e/arrivals"))  # fmt: skip
 def arrive(context: Context) -> None:
-    """Each manifest in turn; what it made is removed, also after a failure."""
+    """Each manifest in turn; its objects are removed, even after a failure."""
     runs: dict[str, Callable[[Context, Objects, dict[str, Any]], None]] = {
         "arrivals.job": _job, "arrivals.pod": _pod, "arrivals.tfjob": _tfjob, "arrivals.workflow": _workflow,
         "arrivals.large": _large,

@@ -1,6 +1,6 @@
-"""A member of one team tries to take what belongs to another or to the platform; each attempt has to be refused.
+"""A member of one team tries to take what belongs to another or to the platform; each attempt must be refused.
 
-The attempts are real requests, not dry runs: one that is let through leaves an object, which the check removes.
+The attempts are real requests, not dry runs: one that succeeds leaves an object, which the check removes.
 """
 
 import copy
@@ -24,7 +24,7 @@ GUARDS = {
     "cannot ": RBAC,
 }
 Change = Callable[[dict[str, Any]], object]
-Parts = tuple[str, tuple[str, ...], str, tuple[str, ...], tuple[dict[str, Any], ...]]  # of an Attempt, behind its id
+Parts = tuple[str, tuple[str, ...], str, tuple[str, ...], tuple[dict[str, Any], ...]]  # of an Attempt, after its id
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Attempt:
 
     Args:
         args: of kubectl; `objects` go to its standard input.
-        guard: who has to refuse, a value of GUARDS.
-        says: words that the refusal must have, so that it is refused for this reason and no other.
+        guard: the mechanism that has to refuse, a value of GUARDS.
+        says: words that the refusal must contain, so that it is refused for this reason and no other.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Attempt:
 
 
 def pod(context: Context, name: str, change: Change = lambda pod: None, queue: str | None = None) -> dict[str, Any]:
-    """A pod that every policy allows, with a GPU where a queue is named; then changed."""
+    """A pod that every policy allows, with a GPU if a queue is given; then changed."""
     made = context.pod(f"attack-{name}", "true", queue=queue)
     change(made)
     return made
@@ -76,12 +76,12 @@ def _first(**values: Any) -> Change:
 
 
 def _priority(context: Context) -> str:
-    """The class that the team doesn't have."""
+    """The priority class that the team doesn't have."""
     return max(context.contract["priorityClasses"], key=lambda one: one["value"])["name"]
 
 
 def _most(context: Context) -> int:
-    """GPUs that the team may have in one job."""
+    """The maximum number of GPUs in one of the team's jobs."""
     return int(next(team for team in context.contract["teams"] if team["name"] == OTHER)["maxGpusPerJob"])
 
 
@@ -168,14 +168,14 @@ ATTEMPTS: dict[str, Callable[[Context], Parts]] = {
 
 
 def attempts(context: Context) -> list[Attempt]:
-    """All of them, for this cluster."""
+    """All attempts, for this cluster."""
     return [Attempt(end, *made(context)) for end, made in ATTEMPTS.items()]
 
 
 @check(*(f"attack.{end}" for end in ATTEMPTS), main=("attack.queue-job", "attack.host-path", "attack.secret"),
        each=True, inputs=("policies",))  # fmt: skip
 def refused(context: Context) -> None:
-    """Runs every attempt that was chosen as a member of the team OTHER; one check each."""
+    """Runs every chosen attempt as a member of the team OTHER; one check each."""
     who = f"a member of {OTHER}"
     for attempt in attempts(context):
         if not context.wants(f"attack.{attempt.id}"):
@@ -197,7 +197,7 @@ def refused(context: Context) -> None:
 
 
 def judge(figures: dict[str, Any], code: int, answer: str, attempt: Attempt) -> None:
-    """Fails unless the answer is a refusal by the guard that should refuse, for the reason that it should give."""
+    """Fails unless the answer is a refusal by the expected guard, for the expected reason."""
     lines = [line.strip() for line in answer.splitlines() if line.strip() and not line.startswith("Warning")]
     figures["message"] = message = " ".join(lines)[:400]
     require(code, f"it was let through: {message}")

@@ -1,4 +1,4 @@
-"""What a team may hold in its hands, its S3 key and its pods, opens nothing of another team's."""
+"""A team's own means, its S3 key and its pods, give no access to another team's data."""
 
 import io
 import time
@@ -27,7 +27,7 @@ def _write(s3: Minio, bucket: str, name: str) -> object:
     return s3.put_object(bucket, name, io.BytesIO(b"stolen"), 6)
 
 
-# What is tried, by the end of the check's id.
+# The attempts, by the end of the check's id.
 ATTEMPTS: dict[str, tuple[str, Callable[[Minio], object]]] = {
     "list": (f"the names below runs/{NAMESPACE}/", lambda s3: list(s3.list_objects("runs", f"{NAMESPACE}/"))),
     "list-all": ("the names of the whole bucket", lambda s3: list(s3.list_objects("runs", recursive=True))),
@@ -48,11 +48,11 @@ PLACES = {
 
 @check(*(f"attack.bucket-{end}" for end in ATTEMPTS), main=("attack.bucket-read",), each=True, inputs=STORAGE_CODE)
 def buckets(context: Context) -> None:
-    """The S3 key of the team OTHER works in its own prefix and nowhere in another team's."""
+    """The S3 key of the team OTHER works below its own prefix and in no other team's."""
     with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as victim:
         victim.client.put_object("runs", VICTIM, io.BytesIO(b"weights"), 7)
     with store.connect(context.kubectl, SYSTEM, of=OTHER) as thief:
-        thief.client.put_object("runs", f"{OTHER}/own", io.BytesIO(b"own"), 3)  # the key works at all
+        thief.client.put_object("runs", f"{OTHER}/own", io.BytesIO(b"own"), 3)  # the key works in principle
         for end, (tried, attempt) in ATTEMPTS.items():
             if not context.wants(f"attack.bucket-{end}"):
                 continue
@@ -94,7 +94,7 @@ def volume(context: Context, figures: Figures) -> None:
 
 @check(*(f"attack.{end}" for end in PLACES), main=True, images=(TORCH,), inputs=("charts/trainyard/templates",))
 def network(context: Context) -> None:
-    """Pods of a team reach each other, and nothing of another team's, of the API or of the NFS server."""
+    """Pods of a team reach each other, and nothing of another team, of the API or of the NFS server."""
     image = load().image("trainer-torch")
     server = context.pod("attack-server", "cd /tmp; exec python3 -m http.server 8080", image=image)
     with context.holding(server):

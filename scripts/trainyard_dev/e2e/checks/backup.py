@@ -24,7 +24,7 @@ DESTROY = f"rm -rf {FOLDER}/deep {FOLDER}/latest; sleep 1; echo new > {FOLDER}/n
 
 
 def _in_workspace(context: Context, script: str) -> str:
-    """Runs a script as the team does, with its workspace mounted; returns what it printed."""
+    """Runs a script as the team, with its workspace mounted; returns its output."""
     pod = context.pod("backup-check", script, claims={"workspace": "/workspace"})
     phase, log = context.run_pod(pod)
     require(phase == "Succeeded", f"the pod with the workspace ended {phase}: {log[-300:]}")
@@ -32,7 +32,7 @@ def _in_workspace(context: Context, script: str) -> str:
 
 
 def backup(context: Context) -> str:
-    """Backs up an object and a workspace; returns how the workspace looked."""
+    """Backs up an object and a workspace; returns the state of the workspace."""
     seen = ""
     with context.recorder.check("storage.backup", "buckets and workspaces into archives with checksums") as figures:
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as own:
@@ -48,7 +48,7 @@ def backup(context: Context) -> str:
 
 
 def restore(context: Context, seen: str) -> None:
-    """Destroys both and restores them: same bytes, owners and modes. What is newer than the backup stays."""
+    """Destroys both and restores them: same bytes, owners and modes. Newer files stay."""
     with context.recorder.check("storage.restore", "what was destroyed comes back, what is newer stays") as figures:
         require(seen, "there is no backup to restore")
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as own:
@@ -71,5 +71,5 @@ def restore(context: Context, seen: str) -> None:
 
 @check("storage.backup", "storage.restore", locks={VOLUMES}, inputs=STORAGE_CODE)
 def there_and_back(context: Context) -> None:
-    """Both, one after the other."""
+    """Backup and restore, one after the other."""
     restore(context, backup(context))

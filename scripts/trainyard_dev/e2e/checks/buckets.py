@@ -1,4 +1,4 @@
-"""Buckets as teams use them: their own prefix, older versions; and claims that go when their run is over."""
+"""Buckets as teams use them: their own prefix, older versions; and claims that are removed after their run."""
 
 import base64
 import io
@@ -17,7 +17,7 @@ CRONJOB = "trainyard-janitor"
 
 @check("storage.team-buckets", title="each team's S3 key reaches its own prefix", inputs=STORAGE_CODE)
 def team_buckets(context: Context, figures: Figures) -> None:
-    """Each team's key works below its own prefix, reads what is shared, and sees nothing of the other team."""
+    """Each team's key works below its own prefix, reads shared data, and sees nothing of the other team."""
     for team, other in ((NAMESPACE, OTHER), (OTHER, NAMESPACE)):
         with store.connect(context.kubectl, SYSTEM, of=team) as own:
             for bucket in ("datasets", "runs"):
@@ -36,7 +36,7 @@ def team_buckets(context: Context, figures: Figures) -> None:
 
 @check("storage.versioning", title="an overwritten and deleted object comes back", inputs=STORAGE_CODE)
 def versioning(context: Context, figures: Figures) -> None:
-    """A team overwrites and deletes an object and takes the first version back by itself."""
+    """A team overwrites and deletes an object and restores the first version by itself."""
     key = f"{NAMESPACE}/versioned"
     with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as own:
         for text in (b"first", b"second"):

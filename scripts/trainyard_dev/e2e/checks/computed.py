@@ -1,4 +1,4 @@
-"""The device and the back end that a training is due to have had, by what it says of itself."""
+"""The expected device and back end of a training, compared with what the training reports."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ CPU = "cpu"
 def check(
     context: Context, metrics: Mapping[str, Any], backend: str, figures: dict[str, Any], *, gpus: int = 0
 ) -> None:
-    """Notes both, and fails on others than are due. Mock GPUs compute nothing, so the CPU is due beside them.
+    """Records both, and fails if they differ. Mock GPUs compute nothing, so the CPU is expected with them.
 
     Args:
-        backend: due on CPUs; "" for any.
-        gpus: those that it holds, with an image that has CUDA: where they are real, it computes on them.
+        backend: expected on CPUs; "" for any.
+        gpus: GPUs that it holds, with a CUDA image: if they are real, it must compute on them.
     """
     device, ran = str(metrics["device"]), str(metrics["backend"])
     figures |= {"device": device, "backend": ran}

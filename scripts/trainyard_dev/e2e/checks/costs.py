@@ -1,4 +1,4 @@
-"""What each option costs on the run's cluster: cores, memory, seconds until ready, by pod, as kubelet counts them."""
+"""The cost of each option on the run's cluster: cores, memory, seconds until ready, by pod, from the kubelet."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -14,14 +14,14 @@ from trainyard_dev.e2e.recorder import patience, require
 COSTS = "seeing.costs"
 TITLE = "what monitoring and logs cost: cores over a minute, memory, seconds until ready of every pod"
 MEAN_S = 60.0
-NEXT_S = 40.0  # kubelet counts every ten to twenty seconds
-CORES, READY_S = 1.0, 180.0  # no pod of an option may have more of a node, or need longer
+NEXT_S = 40.0  # the kubelet measures every ten to twenty seconds
+CORES, READY_S = 1.0, 180.0  # limits for each pod of an option: cores of its node, seconds until ready
 MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Used:
-    """What a pod has used so far: seconds of CPU at a Unix time, and bytes of its working set."""
+    """A pod's usage so far: seconds of CPU at a Unix time, and bytes of its working set."""
 
     at: float
     cpu_s: float
@@ -29,7 +29,7 @@ class Used:
 
 
 def look(context: Context, namespaces: Collection[str] = (SYSTEM,)) -> dict[str, Used]:
-    """What every pod of the release's namespace, or of others, has used so far, out of every kubelet's own summary."""
+    """The usage so far of every pod in the release's namespace, or in others, from every kubelet's summary."""
     found = {}
     for node in context.nodes:
         told = json.loads(context.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/stats/summary").stdout)
@@ -40,7 +40,7 @@ def look(context: Context, namespaces: Collection[str] = (SYSTEM,)) -> dict[str,
 
 
 def used(before: Used, now: Used) -> str:
-    """What a pod used on average between two looks, and its memory at the second."""
+    """A pod's average usage between two readings, and its memory at the second."""
     cores = (now.cpu_s - before.cpu_s) / max(1.0, now.at - before.at)
     return f"{cores:.3f} cores, {now.memory / MIB:.0f} MiB"
 
@@ -49,7 +49,7 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     """Fills the figure `costs` with an entry for each pod of each option, over the time since the first reading.
 
     Raises:
-        CheckError: a pod has no figure, or goes beyond its limit.
+        CheckError: a pod has no figure, or exceeds its limit.
     """
     brought = options.objects(context)
     found = {option: options.pods(context, brought[option]) for option in options.ALL}
@@ -71,7 +71,7 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
             figures[option] = f"{len(brought[option])} objects, no pod"
             continue
         require(mine, f"{option} has no pod")
-        # Of a single pod, 0 is a figure: one that looks every two minutes has slept meanwhile.
+        # For a single pod, 0 is valid: one that works every two minutes may have been asleep.
         require(any(one["cores"] > 0 for one in mine), f"none of the pods of {option} is said to use CPU")
         figures[option] = (
             f"{sum(one['cores'] for one in mine):.3f} cores, {sum(one['memory_mib'] for one in mine):.0f} MiB, "
@@ -82,7 +82,7 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
 
 
 def row(option: str, pod: Mapping[str, Any], began: Used | None, now: Used) -> dict[str, Any]:
-    """One pod's figures; without an earlier look, the mean is since its start."""
+    """One pod's figures; without an earlier reading, the mean since its start."""
     meta, containers = pod["metadata"], pod["spec"]["containers"]
     labels = meta.get("labels") or {}
     since = began or Used(_moment(pod["status"]["startTime"]), 0.0, 0.0)
@@ -100,7 +100,7 @@ def row(option: str, pod: Mapping[str, Any], began: Used | None, now: Used) -> d
 
 
 def beyond(one: Mapping[str, Any]) -> str:
-    """What is wrong with a pod's figures, in a sentence; "" when nothing is."""
+    """A pod's exceeded limit, in a sentence; "" if there is none."""
     name = one["pod"]
     if one["cores"] < 0 or one["memory_mib"] <= 0:
         return f"{name} is said to use {one['cores']} cores and {one['memory_mib']} MiB"
@@ -114,7 +114,7 @@ def beyond(one: Mapping[str, Any]) -> str:
 
 
 def summed(pod: Mapping[str, Any]) -> Used | None:
-    """All containers of a pod of kubelet's summary; None before it has looked at each."""
+    """The sum over all containers of a pod in the kubelet's summary; None before all have been measured."""
     told = [(one.get("cpu") or {}, one.get("memory") or {}) for one in pod.get("containers") or []]
     if not told or not all("usageCoreNanoSeconds" in cpu and "workingSetBytes" in memory for cpu, memory in told):
         return None

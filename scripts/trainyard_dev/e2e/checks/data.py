@@ -1,4 +1,4 @@
-"""`trainyard data` as a member uses it: a folder in the store and in the workspace, and what isn't theirs to bring."""
+"""`trainyard data` as a member uses it: a folder in the store and in the workspace, and forbidden targets."""
 
 import json
 import tempfile
@@ -12,14 +12,14 @@ from trainyard_dev.e2e.recorder import require
 
 NAME = "e2e-folder"
 PARTS = {"a.txt": b"one", "deep/b.bin": b"\0" * (3 << 20), "deep/empty": b""}
-MANY = 300  # small files, which go side by side
+MANY = 300  # small files, which are sent in parallel
 
 
 @check("data.put", "data.workspace", "data.refused", needs=(DATA,), shares={VOLUMES},
        inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent",
                "scripts/trainyard/commands/data.py"))  # fmt: skip
 def put(context: Context) -> None:
-    """Brought, brought again, listed by both teams, deleted; then the same in the workspace."""
+    """Sent, sent again, listed by both teams, deleted; then the same in the workspace."""
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         folder = Path(scratch) / NAME
         for name, data in PARTS.items() | {f"many/{number}": str(number).encode() for number in range(MANY)}.items():
@@ -72,5 +72,5 @@ def put(context: Context) -> None:
 
 
 def _data(context: Context, *words: str | Path, team: str = NAMESPACE, check: bool = True) -> tuple[str, str]:
-    """What one command prints: to standard output, to standard error."""
+    """One command's output: standard output, standard error."""
     return runs.trainyard(context, "data", *words, team=team, check=check, timeout=180)[1:]

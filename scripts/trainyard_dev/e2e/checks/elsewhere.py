@@ -1,4 +1,4 @@
-"""Pipelines from elsewhere on the cluster: workflows written for Argo, components from YAML, objects of any kind."""
+"""Pipelines made elsewhere, on the cluster: workflows written for Argo, components from YAML, objects of any kind."""
 
 import time
 
@@ -18,7 +18,7 @@ VCJOBS, JOBS = ("batch.volcano.sh/v1alpha1", "jobs"), ("batch/v1", "jobs")
        each=True, shares={GPUS}, images=("argoexec", "pipeline"),
        inputs=(*PIPELINE_CODE, "scripts/trainyard_dev/e2e/flows"))  # fmt: skip
 def brought(context: Context) -> None:
-    """Each of them."""
+    """Runs each of them."""
     if context.wants("elsewhere.workflow"):
         _workflow(context)
     if context.wants("elsewhere.component"):
@@ -107,6 +107,6 @@ def _refused(context: Context) -> None:
 
 
 def _whose(seen: Seen) -> None:
-    """Pods of the team's queue, scheduler and account."""
+    """Checks that pods have the team's queue, scheduler and account."""
     require(seen.pods, "no pod of it was seen")
     runs.require_ours(seen)

@@ -52,12 +52,12 @@ def train(context: Context) -> None:
 
 
 def _change(folder: Path) -> None:
-    """Makes it code that no store has seen."""
+    """Changes the folder's code to content that is new to the store."""
     (folder / "note.txt").write_text(f"{time.time_ns()}\n")
 
 
 def _run(context: Context, folder: Path, due: int = 0) -> tuple[int, str]:
-    """One `trainyard train`: seconds, and what it said beside the job's log."""
+    """One `trainyard train`: seconds, and its output without the job's log."""
     began = time.monotonic()
     code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
     require(code == due, f"trainyard train ended with {code}, due is {due}: {said[-500:]}")

@@ -1,4 +1,4 @@
-"""Scripts as people write them, by `trainyard train`: the image that has what they import, device and back end."""
+"""Scripts as users write them, by `trainyard train`: the image with their imports, device and back end."""
 
 import json
 import tempfile
@@ -16,17 +16,17 @@ from trainyard_dev.e2e.recorder import Figures, had, possible, require
 
 EXAMPLES = ROOT / "examples"
 TRAIN_S = 600
-BAR = 0.7  # of test images; the scripts reach more than 0.85 of MNIST, the small vision transformer 0.55
+BAR = 0.7  # for test images; the scripts reach more than 0.85 on MNIST, the small vision transformer 0.55
 FIRST = "trainyard: computes on "
 PYTHON = ("python", "train.py")
 
 
 @dataclass(frozen=True)
 class Script:
-    """A folder of examples/, and what is due when it is trained.
+    """A folder of examples/, and the expected results of its training.
 
-    `image`: what `train` has to choose, "" for the kind's own; `says` a sentence of `train`'s; `saved` what lies beside
-    metrics.json.
+    `image`: the one that `train` must choose, "" for the kind's default; `says`: a sentence of `train`'s; `saved`: the
+    file next to metrics.json.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Script:
     says: str = ""
 
     def images(self) -> tuple[str, ...]:
-        """What its job needs, of versions.yaml."""
+        """Images that the job needs, by their names in versions.yaml."""
         image = self.image or next(kind.trainer for kind in KINDS if kind.kind == self.kind)
         return (image, "kubectl-delivery") if self.kind == "MPIJob" else (image,)
 
@@ -70,7 +70,7 @@ SCRIPTS = (
 
 
 def train(context: Context, script: Script) -> None:
-    """One script to its end, as a member runs it; its folder is copied, so that nothing is left in the repository."""
+    """Trains one script as a member; its folder is copied, so that nothing is left in the repository."""
     with context.recorder.check(script.id, script.title) as figures, runs.copied(EXAMPLES / script.folder) as folder:
         runnable = context.gpu != "real" or script.kind != "MPIJob"
         possible(runnable, "the platform has no image of Horovod with CUDA")
@@ -85,8 +85,8 @@ def train(context: Context, script: Script) -> None:
         image = script.image and f"{script.image}{'-cuda' if context.gpu == 'real' else ''}"
         chosen = f"image {image}, which has " if image else ""
         require(chosen in said, f"it did not choose the image {script.image}: {said[:300]}")
-        # Before the line of MPI's rank 0 stand those of mpirun and of the shells that reach workers: these trace
-        # themselves, both at a time into one log.
+        # MPI's rank 0 prints its line after those of mpirun and of the shells that reach workers, which trace
+        # themselves, both into one log at the same time.
         begin = out.splitlines()[: 16 if script.kind == "MPIJob" else 1]
         first = next((line for line in begin if line.startswith(FIRST)), "")
         require(first, f"the log does not begin with the device: {begin}")
@@ -115,7 +115,7 @@ for one in SCRIPTS:
 @check("arrivals.imports", title="a script that imports what the image lacks is refused before anything is sent",
        inputs=("scripts/trainyard/kinds", "scripts/trainyard/training"))  # fmt: skip
 def refused(context: Context, figures: Figures) -> None:
-    """What no image has is refused before anything is sent, with what to do."""
+    """Imports that no image has are refused before anything is sent, with a hint."""
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         folder = Path(scratch)
         (folder / "train.py").write_text("import keras\nimport torch\nimport sklearn\n")

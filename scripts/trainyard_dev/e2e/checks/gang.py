@@ -1,4 +1,4 @@
-"""What doesn't fit waits: a gang gets nothing at all, and with StrictFIFO nothing passes the first job of a queue."""
+"""Jobs that don't fit wait: a gang gets nothing at all, and with StrictFIFO nothing overtakes a queue's first job."""
 
 import copy
 import json
@@ -27,9 +27,9 @@ HEAD, LATE = "turn-head", "turn-late"
 @check("gang.refused", title="a gang larger than the cluster holds zero GPUs", main=True, shares={GPUS},
        inputs=("charts/trainyard/templates", "charts/volcano"))  # fmt: skip
 def refused(context: Context, figures: Figures) -> None:
-    """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
+    """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup has the reason."""
     capacity = sum(_allocatable(context).values())
-    workers = capacity  # with the master: one more than there are GPUs
+    workers = capacity  # with the master: one more than the GPUs
     job = too_large(context)
     figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
     trace = jobs.Trace(TOO_LARGE)
@@ -66,7 +66,7 @@ def too_large(context: Context) -> dict[str, Any]:
     spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
     for replica in spec["pytorchReplicaSpecs"].values():
         replica["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = TOO_LARGE
-        replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number shall not fit
+        replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number must not fit
     return job
 
 
@@ -97,7 +97,7 @@ def strict(context: Context, figures: Figures) -> None:
 
 @contextmanager
 def _line(context: Context, most: int) -> Iterator[list[str]]:
-    """One GPU of each node is taken by a holder; a pod that needs a whole node comes, then one that needs one GPU."""
+    """A holder takes one GPU of each node; then come a pod that needs a whole node, and one that needs one GPU."""
     holders = {f"turn-holder-{number}": node for number, node in enumerate(n for n, has in context.gpus.items() if has)}
     try:
         for name, node in holders.items():

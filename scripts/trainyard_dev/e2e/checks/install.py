@@ -1,4 +1,4 @@
-"""Installs the packaged chart with one command, and asks it to test itself."""
+"""Installs the packaged chart with one command, and runs its self-test."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import Figures, require
 from trainyard_dev.e2e.releases import RELEASE, put, test, this_chart, values
 
-CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
+CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps that cache steps
 
 
 def install(context: Context) -> None:
@@ -30,7 +30,7 @@ def install(context: Context) -> None:
 
 
 def again(context: Context) -> None:
-    """The chart of this tree on a cluster that was kept: an upgrade, or an installation where there is no release."""
+    """Installs this tree's chart on a kept cluster: an upgrade, or an installation if there is no release."""
     with context.recorder.check("install.again", "this tree's chart on the kept cluster") as figures:
         context.installed_at = float(int(time.time()))
         with values(context) as files:
@@ -42,7 +42,7 @@ def again(context: Context) -> None:
 
 
 def await_images(context: Context) -> None:
-    """Waits until the registry has all that an installation starts; says so where that takes time."""
+    """Waits until the registry has all images that an installation starts; prints a message if that takes time."""
     if context.supply and (missing := context.supply.missing("install")):
         print(f"  waiting for images of the installation: {', '.join(missing)}", flush=True)
     if context.supply:

@@ -11,7 +11,7 @@ from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import Figures, possible, require
 from trainyard_dev.e2e.sites.guest import machine
 
-# Exports of the profile kind, for 127.0.0.1 alone: where a port-forward arrives.
+# Exports of the profile kind, for 127.0.0.1 only: the end of a port-forward.
 WRITABLE, READONLY = "/kernel-check", "/kernel-check-ro"
 VERSIONS = ("4.1", "4.2")
 MEBIBYTES = 16
@@ -21,7 +21,7 @@ MARK = "written by the server"
 @check("storage.kernel-nfs", title="a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks",
        inputs=("charts/nfs",))  # fmt: skip
 def kernel_nfs(context: Context, figures: Figures) -> None:
-    """Boots the guest against a port-forward to the server's pod and judges what it saw."""
+    """Boots the guest against a port-forward to the server's pod and checks its facts."""
     possible(not (lacking := machine.missing()), lacking)
     pod = storage.nfs_server(context)
     exports = context.kubectl("exec", "-n", SYSTEM, pod, "--", "cat", "/etc/ganesha/exports").stdout
@@ -54,7 +54,7 @@ def _is_option(option: str, seen: str) -> bool:
 
 
 def judge(facts: dict[str, str]) -> list[str]:
-    """What differs from what is due, one sentence each."""
+    """Differences from the expected facts, one sentence each."""
     problems = []
     refused = re.compile("mount:.*(No such file|denied)", re.DOTALL)
     due: dict[str, tuple[str, Callable[[str], object]]] = {"foreign-export": ("refused", refused.match)}

@@ -1,4 +1,4 @@
-"""What kfp costs here: the wait for a first step, a rerun from the cache, and small steps beside a bare workflow."""
+"""The cost of kfp here: the wait for a first step, a rerun from the cache, and small steps against a bare workflow."""
 
 import json
 import time
@@ -19,7 +19,7 @@ STEPS, MANY_S, FEW_S = 500, 2400, 420
 @check("pipelines.kfp-cost", title="a first step's wait, mnist from the cache, 500 small steps beside a bare workflow",
        asked="KFP_COST", needs=(DATA,), locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
 def cost(context: Context, figures: Figures) -> None:
-    """Measures, and fails above a goal; the figures and a plot lie in the folder of benchmarks all the same."""
+    """Measures, and fails above a goal; the figures and a plot are written to the folder of benchmarks in any case."""
     found = {}
     for again in ("first run", "second run"):
         asked = time.time()
@@ -49,6 +49,6 @@ def cost(context: Context, figures: Figures) -> None:
 
 
 def _seconds(seen: Seen) -> float:
-    """From the run's begin to its end, as Argo has them."""
+    """Seconds from the run's start to its end, by Argo's times."""
     status = seen.workflow["status"]
     return (had(when(status["finishedAt"]), "no end") - had(when(status["startedAt"]), "no begin")).total_seconds()

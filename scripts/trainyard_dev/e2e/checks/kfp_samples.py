@@ -1,4 +1,4 @@
-"""KFP's own compiled samples, each submitted as it stands by a member, on nodes that reach nothing outside."""
+"""KFP's own compiled samples, each submitted unchanged by a member, on nodes without egress."""
 
 import csv
 import hashlib
@@ -34,16 +34,16 @@ from trainyard_dev.e2e.sites import egress
 
 FOLDER, FILE = "KFP_SAMPLES", OUT / "kfp" / "samples.csv"
 AT_ONCE, ONE_S, PUT_S = 4, 1200, 600  # two samples sleep for 900 s
-NAME = "kfp-samples"  # a claim and an object that samples take
+NAME = "kfp-samples"  # a claim and an object that samples use
 VALUES: dict[str, Any] = {"STRING": "text", "NUMBER_INTEGER": 2, "NUMBER_DOUBLE": 1.5, "BOOLEAN": True,
                           "LIST": ["a", "b"], "STRUCT": {"a": 1}}  # fmt: skip
 WELL = ("done", "cached", "skipped", "omitted")
-LEAST = 0.95  # of the valid samples that are not `elsewhere` do as KFP says
+LEAST = 0.95  # share of the valid samples that are not `elsewhere` which must do as KFP documents
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one sample did: succeeded, failed or refused as is due, else `differs`; beside it whether it was judged."""
+    """The outcome of one sample: succeeded, failed or refused as expected, or `differs`; and whether it was judged."""
 
     file: str
     verdict: str
@@ -54,13 +54,13 @@ class Verdict:
 
 @cache
 def due() -> dict[str, Any]:
-    """The table beside this file."""
+    """The table of expected outcomes next to this file."""
     found: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
     return found
 
 
 def folder() -> Path:
-    """Where the samples lie. Raises UsageError where it has others than the table's."""
+    """The folder of the samples. Raises UsageError if they are not the table's."""
     place = Path(os.environ[FOLDER])
     found = digest(place) if place.is_dir() else "nothing"
     if found != due()["digest"]:
@@ -70,7 +70,7 @@ def folder() -> Path:
 
 
 def digest(place: Path) -> str:
-    """Of all YAML files below a folder, by name and content."""
+    """A digest of all YAML files below a folder, by name and content."""
     told = hashlib.sha256()
     for name in names(place):
         told.update(f"{name} {hashlib.sha256((place / name).read_bytes()).hexdigest()}\n".encode())
@@ -85,7 +85,7 @@ def names(place: Path) -> list[str]:
 @check("pipelines.kfp-samples", title="KFP's own compiled samples, as they stand, on nodes that are cut off",
        asked=FOLDER, locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
 def samples(context: Context, figures: Figures) -> None:
-    """All of them, a few at a time; the table of verdicts lies in `FILE`."""
+    """All samples, a few at a time; the table of outcomes is written to `FILE`."""
     with _ready(context) as place:
         said = threading.Lock()
 
@@ -114,7 +114,7 @@ def samples(context: Context, figures: Figures) -> None:
 
 @contextmanager
 def _ready(context: Context) -> Iterator[Path]:
-    """The samples, what KFP's tests bring, wheels, an object and a claim; nodes are cut off while the block runs."""
+    """The samples, the data of KFP's tests, wheels, an object and a claim; nodes are cut off while the block runs."""
     place = folder()
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         wanted = Path(scratch) / "requirements.txt"
@@ -154,8 +154,8 @@ def _one(context: Context, file: Path, name: str) -> Verdict:
         verdict, why = _judged(name, code, seen, said)
         if seen:
             seen.name = seen.workflow["metadata"]["name"]
-            runs.forget(context, seen)  # a team may have so many
-    except Exception as error:  # the others are told, too
+            runs.forget(context, seen)  # a team may only have a limited number
+    except Exception as error:  # the other samples are reported, too
         verdict, why = "differs", f"{type(error).__name__}: {error}"
     lacks = elsewhere.get(_short(name), "")
     told = "; ".join(filter(None, (lacks, why)))
@@ -163,7 +163,7 @@ def _one(context: Context, file: Path, name: str) -> Verdict:
 
 
 def _judged(name: str, code: int, seen: Seen | None, said: str) -> tuple[str, str]:
-    """The verdict, and a sentence where it isn't what is due."""
+    """The outcome, and a sentence if it isn't the expected one."""
     told = " ".join(" ".join(line for line in said.splitlines() if ": note TY" not in line).split())[-400:]
     if seen is None:
         return ("refused" if code in (1, 2) and "Traceback" not in said else "differs"), told
@@ -190,7 +190,7 @@ def _value(text: str | None) -> Any:
 
 
 def _arguments(file: Path, name: str) -> dict[str, str]:
-    """What the pipeline asks for and has no default of its own."""
+    """Values of the pipeline's inputs that have no default."""
     try:
         found = asked(load.file(file), VALUES, f"s3://runs/{NAMESPACE}/{NAME}/input.txt")
     except TrainyardError:
@@ -200,7 +200,7 @@ def _arguments(file: Path, name: str) -> dict[str, str]:
 
 
 def asked(pipeline: Pipeline, values: Mapping[str, Any], artifact: str) -> dict[str, Any]:
-    """Something for every input that has no default: a value of its type, or the artifact's address."""
+    """A placeholder for every input without a default: a value of its type, or the artifact's address."""
     inputs = pipeline.inputs
     wanted = [one for one in inputs.parameters.values() if one.required and one.name not in pipeline.arguments]
     found = {one.name: values[one.type] for one in wanted}

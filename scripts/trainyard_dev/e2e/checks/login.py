@@ -1,4 +1,4 @@
-"""Log-in by OpenID Connect, an option: members log in by a browser or a code, work in the own team only, and leave."""
+"""Log-in by OpenID Connect, an option: members log in by browser or code, work in their own team only, and leave."""
 
 import json
 import tempfile
@@ -25,7 +25,7 @@ TITLES = {
     "login.off": "switched off, nothing of it runs, and nobody's token counts",
 }
 TOLD_S, TRAIN_S = 120.0, 300.0
-AUDIENCES = ("trainyard", "trainyard-notebooks")  # of laptops and of the hub
+AUDIENCES = ("trainyard", "trainyard-notebooks")  # tokens of laptops and of the hub
 CODE = 'import os\nprint("trained by", os.environ.get("HOSTNAME", ""))\n'
 SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-memory", "16Mi", "--deadline", "10m")
 
@@ -35,7 +35,7 @@ SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-me
                "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
                "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py"))  # fmt: skip
 def member(context: Context) -> None:
-    """All of it on one upgrade, one more for who leaves, and one that takes it back."""
+    """All checks after one upgrade, another one for members who leave, and a last one that switches log-in off."""
     if reason := missing(context):
         context.recorder.skip_all(TITLES, reason)
         return
@@ -76,7 +76,7 @@ def member(context: Context) -> None:
 
 
 def _team(ada: Person) -> dict[str, Any]:
-    """What a member who has logged in may do. Raises CheckError."""
+    """Actions that a logged-in member may do. Raises CheckError."""
     wait = patience(TOLD_S, 3)
     while (asked := ada.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo}"))[0] != 0:
         wait(f"the API server takes no token: {asked[1][-400:]}")
@@ -100,20 +100,20 @@ def _team(ada: Person) -> dict[str, Any]:
 
 
 def _by_name(cid: Person) -> None:
-    """A member by name, whose group means nothing here."""
+    """A member listed by name; the group of the token has no effect. Raises CheckError."""
     code, said = cid.kubectl("get", "pods", "-n", NAMESPACE)
     require(code == 0, f"a member by name may not see the team's pods: {said[-300:]}")
 
 
 def _denied(person: Person, namespace: str) -> None:
-    """Logged in, and without any right there. Raises CheckError."""
+    """The person is logged in, without any permission there. Raises CheckError."""
     code, said = person.kubectl("get", "pods", "-n", namespace)
     denied = f'User "{PREFIX}{person.email}" cannot list resource "pods"'
     require(code != 0 and denied in said, f"pods of {namespace}: {said[-300:]}")
 
 
 def _job(context: Context, ada: Person, folder: Path) -> float:
-    """One `trainyard train` to its end, in her own right; the same in the other team. Raises CheckError."""
+    """One `trainyard train` to its end, with her own permissions; refused in the other team. Raises CheckError."""
     code = folder / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)
@@ -129,7 +129,7 @@ def _job(context: Context, ada: Person, folder: Path) -> float:
 
 
 def _renewed(there: Site, ada: Person, first: dict[str, str]) -> dict[str, Any]:
-    """Nobody is asked, and the first token ends. Raises CheckError."""
+    """The token is renewed without a prompt, and the first one expires. Raises CheckError."""
     wait = patience(TOKEN_S + TOLD_S)
     while ada.token == first["id_token"]:
         code, said = ada.kubectl("get", "pods")
@@ -148,20 +148,20 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
     for one in (ada, eve):
         require(one.kubectl("auth", "whoami")[0] == 0, f"{one.email} was refused before")
     forger, hers, eves = there.forger(), ada.token, eve.token
-    # Tokens of hers that count much longer than an upgrade takes: what ends them is that she is blocked.
+    # Her tokens are valid much longer than an upgrade takes: only her blocking ends them.
     lasting = [forger.token(aud=audience, exp=int(time.time()) + 3600) for audience in AUDIENCES]
     for token in lasting:
         require(there.asked(token) is not None, "a token of hers was refused before")
     there.tell(people=[BOB, CID], members=[], blocked=[ADA])
     began = time.monotonic()
-    _denied(cid, NAMESPACE)  # at once: rights are no matter of tokens
+    _denied(cid, NAMESPACE)  # at once: permissions don't depend on tokens
     while any(there.asked(one) is not None for one in (hers, *lasting)):
         require(time.monotonic() < began + TOLD_S, "a blocked member is still let in")
         time.sleep(1)
     figures: dict[str, Any] = {"blocked after s": round(time.monotonic() - began, 1)}
     code, said = ada.kubectl("get", "pods")
     require(code != 0, f"she is still let in: {said[-300:]}")
-    for one in (ada, eve):  # blocked or not, nothing is renewed
+    for one in (ada, eve):  # blocked or not, no token is renewed
         one.forget_token()
         code, said = one.trainyard("gpus")
         require(code != 0 and "the issuer does not renew the log-in" in said, f"{one.email} renews: {said[-300:]}")
@@ -175,7 +175,7 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
 
 
 def _cost(context: Context, began: dict[str, costs.Used]) -> str:
-    """Of the option's pods over the checks so far, in words."""
+    """The option's pods' cost over the checks so far, in words."""
     pods = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=login")
     now = costs.look(context)
     rows = [

@@ -1,4 +1,4 @@
-"""What is tried against log-in on a cluster: tokens that nobody gave, names of Kubernetes' own, Dex's other doors."""
+"""Attacks on log-in on a cluster: forged tokens, Kubernetes' own names, Dex's other ports."""
 
 import time
 from typing import Any
@@ -23,7 +23,7 @@ ANYWHERE = {
 
 
 def refused(there: Site, ada: Person, eve: Person, figures: dict[str, Any]) -> None:
-    """All of it. Raises CheckError."""
+    """Runs all attacks. Raises CheckError."""
     figures["tokens refused"] = _tokens(there)
     _prefixed(there, eve)
     for name in SECRETS:
@@ -34,7 +34,7 @@ def refused(there: Site, ada: Person, eve: Person, figures: dict[str, Any]) -> N
 
 
 def _tokens(there: Site) -> int:
-    """Each is the one that counts, but for what is wrong with it. Raises CheckError."""
+    """Each token is the valid one with a single defect. Raises CheckError."""
     now, dex, own = int(time.time()), there.forger(), there.forger(own=True)
     who = there.asked(dex.token())
     require(who and who["username"] == f"{PREFIX}{ADA}", f"the token that all others are like is of {who}")
@@ -59,7 +59,7 @@ def _tokens(there: Site) -> int:
 
 
 def _prefixed(there: Site, eve: Person) -> None:
-    """An issuer that says `system:masters` of somebody makes nobody an administrator. Raises CheckError."""
+    """An issuer's token with `system:masters` makes nobody an administrator. Raises CheckError."""
     who = had(there.asked(eve.token) or there.asked(_renewed(eve)), "eve is refused altogether")
     right = [name for name in who["groups"] if name != "system:authenticated" and not name.startswith(PREFIX)]
     require(not right and who["username"] == f"{PREFIX}{EVE}", f"eve is {who}")
@@ -76,7 +76,7 @@ def _renewed(person: Person) -> str:
 
 
 def _doors(context: Context) -> None:
-    """A team's pod that may go anywhere reaches the page, and neither figures nor any other port. Raises CheckError."""
+    """A team's pod without egress limits reaches the page, but no metrics and no other port. Raises CheckError."""
     (issuer,) = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=login")
     address = issuer["status"]["podIP"]
     asks = [
@@ -89,12 +89,12 @@ def _doors(context: Context) -> None:
         pod = context.pod(name, f"{waiting}\n{every}", labels={"app": DOORS})
         return context.run_pod(pod)[1].split()
 
-    def until(way: str) -> str:  # a node that is busy hears of a pod's policies later
+    def until(way: str) -> str:  # a busy node applies a pod's policies later
         return f"for _ in $(seq 10); do {asks[0]} >/dev/null {way} break; sleep 1; done"
 
     seen = seen_by(DOORS, until("||"))
     require(seen == ["asked"], f"a team's pod reaches {seen} of Dex, due is nothing")
-    context.kubectl.apply([ANYWHERE], NAMESPACE)  # by policies of teams it reaches nothing; now what Dex's own says
+    context.kubectl.apply([ANYWHERE], NAMESPACE)  # teams' own policies block all of it; this tests Dex's policy
     try:
         seen = seen_by(f"{DOORS}-open", until("&&"))
     finally:

@@ -1,4 +1,4 @@
-"""Kept logs, an option of the chart: a deleted job's log is found by its team and by no other, whatever stood still."""
+"""Kept logs, an option of the chart: a deleted job's team, and no other, finds its log, even after outages."""
 
 import time
 from collections import Counter
@@ -24,9 +24,9 @@ TITLES = {
 }
 JOB, THROUGH, LINES = "e2e-kept", "e2e-kept-through", 400
 GOES_S = 10  # the age of the last line when the pod goes
-DOWN_S = 20  # how long store and collector are stopped
+DOWN_S = 20  # how long the store and the collector are stopped
 PATIENCE_S = 120
-NODE_DOWN_S = 60  # how long a node is stopped: the cluster takes it for lost after 50
+NODE_DOWN_S = 60  # how long a node is stopped: the cluster treats it as lost after 50
 WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {pause}; done; {end}'
 
 
@@ -34,7 +34,7 @@ WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {paus
        inputs=("charts/logs", "scripts/trainyard/training/kept", "scripts/trainyard_agent")
 )  # fmt: skip
 def kept(context: Context) -> None:
-    """On, with a job that is deleted, and jobs that write while parts are down; off again."""
+    """Switched on, with a job that is deleted, and jobs that write while parts are down; switched off again."""
     with changed(context, "logs.enabled=true") as seconds:
         with context.recorder.check(FOUND, TITLES[FOUND]) as figures:
             figures["seconds to switch on"] = seconds
@@ -85,7 +85,7 @@ def _stopped(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
-    """What the node's own files have is due: nobody knows beforehand which line is the last before it stops."""
+    """Expects the lines in the node's own files: the last line before the node stops can't be known beforehand."""
     name, node = "e2e-kept-node", context.gpu_nodes[-1]
     count = 200
     _write(context, name, "sleep 0.1", count, node=node)
@@ -98,7 +98,7 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
     written = stopped_node.log(context, node, NAMESPACE, name)
     require(len(written) > count, f"{len(written)} lines were written: the job did not go on after the node came back")
     _delete(context, name)
-    # Kubelet may restart the container, or the Job create another pod: then each line begins with its pod's name.
+    # The kubelet may restart the container, or the Job create another pod: then each line begins with its pod's name.
     lines = [line[line.find("line ") :] for line in _read(context, name, len(written))]
     lost, doubled = Counter(written) - Counter(lines), Counter(lines) - Counter(written)
     pods = sorted({line.rpartition(" ")[2] for line in written})
@@ -111,7 +111,7 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node: str = "") -> None:
-    """A Job of the team whose pod writes lines and stays; on a GPU node it ends, and goes on where that was stopped."""
+    """A Job of the team whose pod writes lines and stays; on a GPU node it ends, and resumes where it was stopped."""
     script = WRITES.format(lines=lines, pause=pause, end="exit 0" if node else "sleep 3600")
     place: dict[str, Any] = {"node": node, "queue": NAMESPACE} if node else {}
     pod = context.pod(name, script, **place)
@@ -125,7 +125,7 @@ def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node:
 
 
 def _await_line(context: Context, name: str, number: int) -> float:
-    """When a line was seen where the pod runs, by the monotonic clock."""
+    """When a line was seen on the pod's node, by the monotonic clock."""
 
     def written() -> bool:
         said = context.kubectl("logs", "-n", NAMESPACE, f"job/{name}", "--tail=1", check=False).stdout.split()
@@ -136,14 +136,14 @@ def _await_line(context: Context, name: str, number: int) -> float:
 
 
 def _delete(context: Context, name: str) -> None:
-    """The job and its pod, at once."""
+    """Deletes the job and its pod, without a grace period."""
     context.kubectl("delete", "job", name, "-n", NAMESPACE, "--cascade=foreground", "--timeout=60s", timeout=70)
     pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"batch.kubernetes.io/job-name={name}")
     require(not pods, f"pods of {name} are still there")
 
 
 def _read(context: Context, name: str, due: int) -> list[str]:
-    """What `trainyard runs logs` finds of a job that is gone, once it is all or the time is over."""
+    """The output of `trainyard runs logs` for a deleted job, once it is complete or the time is over."""
     end, lines, said = time.monotonic() + PATIENCE_S, list[str](), ""
     while time.monotonic() < end and len(lines) < due:
         code, out, said = runs.trainyard(context, "runs", "logs", name, check=False)
@@ -161,7 +161,7 @@ def _complete(lines: list[str], due: int = LINES) -> None:
 
 
 def _refused(context: Context) -> str:
-    """What the store says when a pod of another team asks it for this team's logs with that team's key."""
+    """The store's refusal when a pod of another team requests this team's logs with that team's key."""
     kube = Access(kubeconfig=str(context.kubectl.kubeconfig or ""), namespace=OTHER).connect()
     team = TeamConfig.of(contract.live(kube), OTHER)
     bucket = contract.live(kube).log_bucket

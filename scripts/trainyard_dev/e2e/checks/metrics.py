@@ -10,14 +10,14 @@ from trainyard_dev.e2e.releases import RELEASE, changed
 ON = "metrics-server.enabled=true"
 PATIENCE_S = 120
 API = "v1beta1.metrics.k8s.io"
-BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough to be seen, and no core to itself
+BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough load to be visible, and no full core
 
 
 @check("metrics.top", title="metrics-server, switched on, answers a member's kubectl top pods; off again it is gone",
        rank=TRAINS, locks={MONITORING}, shares={UPGRADES}, images=("metrics-server",),
        inputs=("charts/metrics-server",))  # fmt: skip
 def top(context: Context, figures: Figures) -> None:
-    """On, asked by a member about a pod of the team that computes, and off again."""
+    """Switched on, queried by a member about a busy pod of the team, and switched off again."""
     with context.holding(context.pod("busy", BUSY)):
         with changed(context, ON) as figures["seconds"]:
             figures["said"] = said = _answer(context)
@@ -28,7 +28,7 @@ def top(context: Context, figures: Figures) -> None:
 
 
 def _answer(context: Context) -> str:
-    """The line that a member gets about the pod. Raises CheckError when there is none in time."""
+    """The line that a member gets about the pod. Raises CheckError if there is none in time."""
     end = time.monotonic() + PATIENCE_S
     while True:
         asked = context.kubectl(*member(NAMESPACE), "top", "pod", "busy", "-n", NAMESPACE, "--no-headers", check=False)
@@ -41,7 +41,7 @@ def _answer(context: Context) -> str:
 
 
 def _state(context: Context) -> str:
-    """What the API server says of the way to it, and its own last lines: after the run it is gone."""
+    """The API server's status of the APIService, and the pod's last lines: after the run it is gone."""
     found = (context.kubectl.find("apiservice", API) or {}).get("status", {}).get("conditions") or []
     log = context.kubectl("logs", "-n", SYSTEM, f"deploy/{RELEASE}-metrics-server", "--tail=5", check=False)
     return f"{API}: {'; '.join(one.get('message', '') for one in found)}; its log: {(log.stdout or log.stderr)[-900:]}"

@@ -1,4 +1,4 @@
-"""Monitoring, an option of the chart: switched on by one upgrade, Prometheus reaches everybody it is to ask."""
+"""Monitoring, an option of the chart: switched on by one upgrade, Prometheus reaches all of its targets."""
 
 import json
 import time
@@ -23,16 +23,16 @@ TARGETS, OFF = "seeing.targets", "seeing.off"
 IDS = (TARGETS, COSTS, OFF)
 TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up"
 OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
-# What is asked beside the endpoints of components.
+# Targets in addition to the components' endpoints.
 STORE, DCGM = "minio", "dcgm"
-# Further options that are asked.
+# Further options with targets.
 MORE = tuple(
     one.name for one in components.all_components() if one.optional and one.metrics and one.name not in options.ALL
 )
 SWITCH = ",".join((options.ON, *switched(*MORE)))
 IMAGES = (*options.IMAGES, *(image for name in MORE for image in components.find(name).images))
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
-# One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.
+# A series of each job that no other source provides: a target whose page is empty is up as well.
 SERIES = {
     "apiserver": "apiserver_request_total",
     "cadvisor": "container_memory_working_set_bytes",
@@ -53,7 +53,7 @@ PATIENCE_S, POLL_S = 180.0, 3.0
        images=IMAGES,
        inputs=("charts/monitoring", "charts/logs", "charts/*/component.yaml", "scripts/trainyard_agent"))  # fmt: skip
 def targets(context: Context) -> None:
-    """On, every target up and full of series, rules without an error, and what that costs; off, and what is left."""
+    """Switched on: every target up and full of series, no rule with an error, and their cost; off, and what is left."""
     recorder = context.recorder
     brought: dict[str, options.Objects] = {}
     with ExitStack() as on:
@@ -82,10 +82,10 @@ def targets(context: Context) -> None:
 
 @contextmanager
 def monitored(context: Context, more: str = "") -> Iterator[float]:
-    """Monitoring is on as long as the block runs, then gone with what it kept; gives the seconds of the upgrade.
+    """Monitoring is on while the block runs, then removed with its data; yields the upgrade's seconds.
 
     Args:
-        more: what is set besides (`a.b=c,d=e`).
+        more: further values (`a.b=c,d=e`).
     """
     try:
         with changed(context, ",".join(filter(None, ("monitoring.enabled=true", more)))) as seconds:
@@ -96,16 +96,16 @@ def monitored(context: Context, more: str = "") -> Iterator[float]:
 
 @contextmanager
 def prometheus(context: Context) -> Iterator[int]:
-    """A port of this machine that leads to Prometheus, as long as the block runs."""
+    """A local port that leads to Prometheus, while the block runs."""
     with context.kubectl.forward(f"service/{RELEASE}-prometheus", 9090, SYSTEM) as port:
         yield port
 
 
 def ask(port: int, path: str, **parameters: str) -> Any:
-    """`data` of an answer of Prometheus' API.
+    """`data` in an answer of Prometheus' API.
 
     Raises:
-        CheckError: it says that something is wrong, or nothing.
+        CheckError: it reports an error, or returns nothing.
     """
     url = f"http://127.0.0.1:{port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     try:
@@ -118,10 +118,10 @@ def ask(port: int, path: str, **parameters: str) -> Any:
 
 
 def due(gpu: str, *on: str) -> set[str]:
-    """Names of the jobs that have a target each on the test cluster; real GPUs have no series there.
+    """Names of the jobs that must have a target on the test cluster; real GPUs have no series there.
 
     Args:
-        on: components that are off by default and switched on, beside those of `options.ALL`.
+        on: further enabled components, in addition to `options.ALL`.
     """
     off = {one.name for one in components.all_components() if one.optional} - {*options.ALL, *on}
     named = {str(one["name"]) for one in components.endpoints() if one["component"] not in off}
@@ -129,7 +129,7 @@ def due(gpu: str, *on: str) -> set[str]:
 
 
 def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
-    """What keeps the targets from being complete, in words: a job without one, or one that is not up."""
+    """The problems of incomplete targets, in words: a job without a target, or one that is not up."""
     jobs = {one["labels"]["job"] for one in active}
     said = [f"{job} has no target" for job in sorted(due - jobs)]
     for one in active:
@@ -139,7 +139,7 @@ def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
 
 
 def all_up(port: int, due: set[str]) -> dict[str, int]:
-    """How many targets each job has, once all of them are up. Raises CheckError when they are not in time."""
+    """How many targets each job has, once all of them are up. Raises CheckError if they are not in time."""
     wait = patience(PATIENCE_S, POLL_S)
     while True:
         active = ask(port, "targets", state="active")["activeTargets"]
@@ -151,7 +151,7 @@ def all_up(port: int, due: set[str]) -> dict[str, int]:
 
 
 def number(port: int, query: str) -> int:
-    """What a query gives, once it is more than nothing. Raises CheckError when it is not in time."""
+    """A query's result, once it is above zero. Raises CheckError if that takes too long."""
     wait = patience(PATIENCE_S, POLL_S)
     while True:
         result = ask(port, "query", query=query)["result"]

@@ -9,7 +9,7 @@ from trainyard_dev.e2e.recorder import Figures, require
 @check("network.policies", title="a team's pod reaches the object store and no other service of the platform",
        inputs=("charts/trainyard/templates",))  # fmt: skip
 def policies(context: Context, figures: Figures) -> None:
-    """A team's pod reaches what its policies name and nothing else, though a node reaches both."""
+    """A team's pod reaches only the destinations in its policies, although a node reaches all of them."""
     targets = {"object store": ("trainyard-minio", 9000), "admission": ("trainyard-admission-service", 443)}
     services = {s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)}
     lines = [way(services[name], port) for name, port in targets.values()]
@@ -28,7 +28,7 @@ def policies(context: Context, figures: Figures) -> None:
 @check("network.first-moment", title="a pod of a team reaches no service of the platform in its first moment either",
        inputs=("charts/trainyard/templates",))  # fmt: skip
 def first_moment(context: Context, figures: Figures) -> None:
-    """A team's pod that connects at once, before its own policies hold it, is refused where it connects to."""
+    """A team's pod that connects at once, before its own policies apply, is refused by the destination's policy."""
     services = context.kubectl.get("services", "-n", SYSTEM)
     address = next(s["spec"]["clusterIP"] for s in services if s["metadata"]["name"] == "trainyard-admission-service")
     connect = way(address, 443, seconds=1)
@@ -42,7 +42,7 @@ def first_moment(context: Context, figures: Figures) -> None:
 
 
 def series_closed(context: Context) -> int:
-    """How many endpoints of series run, none of which a team's pod reaches. Raises CheckError for one that it does."""
+    """How many metrics endpoints run, none reachable from a team's pod. Raises CheckError for a reachable one."""
     store = next(s for s in context.kubectl.get("services", "-n", SYSTEM) if s["metadata"]["name"] == "trainyard-minio")
     targets = {"the object store": (store["spec"]["clusterIP"], 9000)}
     for one in components.endpoints():
@@ -60,7 +60,7 @@ def series_closed(context: Context) -> int:
 
 @check("network.nfs-closed", title="pods can't reach the NFS server past their mounts", inputs=("charts/nfs",))
 def storage_closed(context: Context, figures: Figures) -> None:
-    """Pods can't speak to the NFS server, which trusts every client; nodes can."""
+    """Pods can't connect to the NFS server, which trusts every client; nodes can."""
     services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
     host = services[0]["spec"]["clusterIP"]
     connect = way(host, 2049)

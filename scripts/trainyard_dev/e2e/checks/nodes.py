@@ -1,4 +1,4 @@
-"""GPU nodes get labels, taint and devices, also one that joins after the installation; other pods stay off."""
+"""GPU nodes get labels, taint and devices, even one that joins after the installation; other pods stay off."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ WAIT_S = 90
 
 
 def state(context: Context, name: str) -> dict[str, Any]:
-    """A node's pool, GPU labels, GPU taint and allocatable GPUs; empty while it isn't there."""
+    """A node's pool, GPU labels, GPU taint and allocatable GPUs; empty while it doesn't exist."""
     node = context.kubectl.find("node", name)
     if node is None:
         return {}
@@ -41,7 +41,7 @@ def await_gpus(context: Context, name: str, count: int, seconds: float = WAIT_S)
 
 
 def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
-    """Fails unless the node carries all that the contract says of a GPU node."""
+    """Fails unless the node has everything that the contract requires of a GPU node."""
     require(seen.get("taint"), f"{name} carries no taint {GPU}:NoSchedule")
     require(seen.get("pool") == "gpu", f"{name} is labelled pool {seen.get('pool')}, due is gpu")
     require(seen.get("present") == "true", f"{name} lacks the label nvidia.com/gpu.present")
@@ -54,7 +54,7 @@ def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
 
 
 def leave(context: Context, name: str) -> None:
-    """Takes a node out of the cluster as if it had never joined: no kubelet, no pod, no trace in the API."""
+    """Removes a node from the cluster without a trace: no kubelet, no pod, no object in the API."""
     context.engine.exec(name, ["kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"])
     context.engine.exec(name, ["sh", "-c", "rm -rf /etc/cni/net.d/*"])
     context.kubectl("delete", "node", name, timeout=60)
@@ -62,7 +62,7 @@ def leave(context: Context, name: str) -> None:
 
 
 def join(context: Context, name: str) -> None:
-    """Joins it again by the configuration that kind made for it."""
+    """Joins the node again, with the configuration that kind made for it."""
     context.engine.exec(
         name, ["kubeadm", "join", "--config", "/kind/kubeadm.conf", "--skip-phases=preflight"], timeout=120
     )
@@ -70,7 +70,7 @@ def join(context: Context, name: str) -> None:
 
 @check("nodes.late-gpu-node", title="a GPU node that joins after the installation", start=True, locks={GPUS})
 def late(context: Context, figures: Figures) -> None:
-    """A GPU node that joins after the installation is prepared without anybody's doing."""
+    """A GPU node that joins after the installation is prepared automatically."""
     name = context.gpu_nodes[-1]
     possible(context.gpus[name], "one GPU serves one node only")
     began = time.monotonic()
@@ -82,7 +82,7 @@ def late(context: Context, figures: Figures) -> None:
 
 @check("nodes.gpu-node", title="GPU node: labels, taint and devices", start=True, locks={GPUS})
 def prepared(context: Context, figures: Figures) -> None:
-    """The GPU node that was there at the installation."""
+    """The GPU node that existed at the installation."""
     seen = await_gpus(context, context.gpu_nodes[0], context.gpus[context.gpu_nodes[0]])
     figures |= seen
     require_prepared(context, context.gpu_nodes[0], seen)
@@ -90,9 +90,9 @@ def prepared(context: Context, figures: Figures) -> None:
 
 @check("nodes.cpu-pods-off", title="pods without a GPU stay off GPU nodes", rank=LATE)
 def cpu_pods_off(context: Context, figures: Figures) -> None:
-    """No pod without a GPU went to a GPU node since the installation, but for those that every node has.
+    """No pod without a GPU went to a GPU node since the installation, except those that run on every node.
 
-    A taint keeps pods away and moves none: what was placed before there was one (kubeadm's CoreDNS) is only named.
+    A taint keeps pods away and moves none: pods placed before the taint (kubeadm's CoreDNS) are only reported.
     """
     strangers, earlier = list[str](), list[str]()
     for pod in context.kubectl.get("pods", "-A"):
@@ -112,7 +112,7 @@ def cpu_pods_off(context: Context, figures: Figures) -> None:
     inputs=("charts/nvidia-device-plugin",),
 )
 def xid(context: Context, figures: Figures) -> None:
-    """A GPU that reports Xid 79 is offered no more; after repair and a restart of the plugin it is back."""
+    """A GPU that reports Xid 79 is no longer offered; after its repair and a restart of the plugin it is back."""
     possible(context.gpu == "mock", "a fault can only be injected into mock GPUs")
     name, count = context.gpu_nodes[-1], context.spec.count
     folder = mock_gpu_folder(context.cluster, name)

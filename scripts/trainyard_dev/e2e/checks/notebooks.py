@@ -1,4 +1,4 @@
-"""Notebooks, an option: a member logs in by a browser, works in JupyterLab in the own name, and leaves."""
+"""Notebooks, an option: a member logs in with a browser, works in JupyterLab under their own name, and leaves."""
 
 import re
 import tempfile
@@ -53,7 +53,7 @@ print("written")
 """
 TRAIN = "!cd digits && trainyard train --name cell --cpu 100m --memory 512Mi --no-fetch -- python3 train.py"
 PIPELINES = "/opt/trainyard/app/trainyard/tree/pipelines"
-# No accuracy is 2: the first version is registered, and its member puts it into service.
+# No accuracy reaches 2: the first version is registered, and its member puts it into service.
 MODEL = f"!cp -r {PIPELINES} . && trainyard submit pipelines/serve.py {' '.join(served.SMALL)} -p epochs=4 -p minimum=2"
 SERVE = "!trainyard serve digits@{} --from outside --by nodePort --key --scale-by none --replicas 1 --cpu 100m"
 TOKEN = """
@@ -71,7 +71,7 @@ print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexd
                "scripts/trainyard_dev/e2e/sites/notebook_page.py", "scripts/trainyard_dev/e2e/sites/notebooks.py")
 )  # fmt: skip
 def hub(context: Context) -> None:
-    """All of it on one hub; upgrades for what is short-lived and for who leaves, and one that takes it back."""
+    """All checks on one hub; upgrades for short lifetimes and for members who leave, and one that switches it off."""
     if reason := missing(context):
         context.recorder.skip_all(TITLES, reason)
         return
@@ -95,7 +95,7 @@ def hub(context: Context) -> None:
 
 
 def work(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """From the log-in to a finished job and a finished run. Raises CheckError."""
+    """From the log-in to a finished job and a finished pipeline run. Raises CheckError."""
     context = there.context
     began = time.monotonic()
     desk.log_in()
@@ -142,7 +142,7 @@ def digit(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
         desk.says(MODEL, "succeeded", served.RUN_S)
         figures["trained and registered after s"] = round(time.monotonic() - began, 1)
         desk.says("!trainyard models list", served.MODEL, served.READY_S)
-        version = served.listed(context)[-2:][0]["version"]  # of MODEL; a full run has registered worse ones since
+        version = served.listed(context)[-2:][0]["version"]  # of MODEL; a full run has registered worse ones meanwhile
         began = time.monotonic()
         key = re.search(r"ty-[A-Za-z0-9_-]+", desk.cell(SERVE.format(version), served.READY_S))
         figures["in service after s"] = round(time.monotonic() - began, 1)
@@ -175,7 +175,7 @@ STEPS: dict[str, Callable[[Site, NotebookWindow, dict[str, Any]], None]] = {
 
 
 def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
-    """Cores over the time since then and memory of hub, proxy and notebook, in words."""
+    """Mean cores since `before` and memory of hub, proxy and notebook, in words."""
     after = costs.look(context, (SPACE, NAMESPACE))
     found = {}
     for name, now in after.items():
@@ -187,15 +187,15 @@ def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
 
 
 def _token(desk: NotebookWindow) -> str:
-    """A digest of the token that the notebook is given now."""
+    """A digest of the token that the notebook has now."""
     said = desk.says(TOKEN, "token ")
     return said.strip().rpartition(" ")[2]
 
 
 def _off(context: Context, figures: dict[str, Any]) -> None:
-    """What is left when the option is off. Raises CheckError."""
+    """Checks the remains after the option is switched off. Raises CheckError."""
     kubectl = context.kubectl
-    # As charts/notebooks/README.md says: the engineer who switches it off ends notebooks that still run.
+    # As charts/notebooks/README.md instructs: the engineer who switches it off ends running notebooks.
     kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true", "--wait=false")
     wait = patience(120, 3)
     while True:

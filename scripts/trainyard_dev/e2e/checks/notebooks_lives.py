@@ -1,4 +1,4 @@
-"""How a notebook lives: with a GPU in its team's queue, displaced by jobs; and ended when idle, back with its files."""
+"""A notebook's life: with a GPU in its team's queue, displaced by jobs, ended when idle, restarted with its files."""
 
 import time
 from typing import Any
@@ -16,12 +16,12 @@ GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, an
 UPGRADED = "an upgrade restarts the hub; notebook, kernel and log-in go on"
 CULLED = "an idle notebook ends, and is back with its files"
 IDLE_S, LOOK_S = 60, 20
-REPORTED_S = 330.0  # a notebook tells the hub of its work every five minutes
+REPORTED_S = 330.0  # a notebook reports its activity to the hub every five minutes
 GONE_S = 180.0
 
 
 def gpu(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """The pod as Volcano has it, and a job that displaces it. Raises CheckError."""
+    """The pod's scheduling by Volcano, and a job that displaces it. Raises CheckError."""
     context = there.context
     kubectl = context.kubectl
     desk.stop()
@@ -44,8 +44,8 @@ def gpu(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
         context.kube.path(GROUP_API, "podgroups", f"podgroup-{pod['metadata']['uid']}", namespace=NAMESPACE)
     )
     require(group and group["spec"]["queue"] == NAMESPACE, f"its group in the queue is {group}")
-    # A job whose pod is as large as a node goes before it, once another has the node beside: Volcano displaces only for
-    # gangs that find all their place among what gives way.
+    # A job whose pod fills a node displaces the notebook once another pod has the other node: Volcano displaces only
+    # for gangs that fit completely into what is freed.
     holder = _train(there, "holder", "300")
     until(lambda: _running(there, holder), GONE_S, f"{holder} does not run on the free node")
     began = time.monotonic()
@@ -58,7 +58,7 @@ def gpu(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
 
 
 def _train(there: Site, name: str, seconds: str) -> str:
-    """A job of one pod with as many GPUs as a node has, of the class above a notebook's; its name."""
+    """A job of one pod with as many GPUs as a node has, of a class above the notebook's; returns its name."""
     context = there.context
     _, out, _ = runs.trainyard(
         context, "train", "--dir", there.code(), "--name", name, "--framework", "pytorch", "--nodes", "1",
@@ -75,7 +75,7 @@ def _running(there: Site, job: str) -> bool:
 
 
 def upgraded(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """Other values for the hub while a kernel holds something. Raises CheckError."""
+    """Changes the hub's values while a kernel has state. Raises CheckError."""
     desk.at_work()
     desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
     pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
@@ -89,7 +89,7 @@ def upgraded(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None
 
 
 def culled(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """Nobody works, it ends; the file is there when it is back. Raises CheckError."""
+    """An idle notebook ends; its file exists when it is back. Raises CheckError."""
     kubectl = there.context.kubectl
     desk.at_work()
     desk.says("!echo of before > kept.txt; cat kept.txt", "of before")

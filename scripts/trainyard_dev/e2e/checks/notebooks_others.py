@@ -1,4 +1,4 @@
-"""What others get of somebody's notebook, and what somebody gets who has left: nothing."""
+"""Access of others to a member's notebook, and of a member who has left: none."""
 
 import json
 import time
@@ -20,7 +20,7 @@ ANSWER_S = 30.0
 
 
 def strangers(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """While hers runs, another team's member by a browser, and both by the API. Raises CheckError."""
+    """Another team's member, with a browser and by the API, while the notebook runs. Raises CheckError."""
     context = there.context
     desk.at_work()
     secrets = [one["metadata"]["name"] for one in context.kubectl.get("secrets", "-n", NAMESPACE)]
@@ -71,7 +71,7 @@ def strangers(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> Non
 
 
 def left(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
-    """Taken out at the issuer and blocked while her notebook runs. Raises CheckError."""
+    """Removed at the issuer and blocked while her notebook runs. Raises CheckError."""
     context = there.context
     desk.at_work()
     desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
@@ -96,7 +96,7 @@ def left(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
 
 
 def _let_in(desk: NotebookWindow) -> str:
-    """What a cell is told by the API server; "" when it is refused, or when the window's notebook is closed to her."""
+    """The API server's answer to a cell; "" if it is a refusal, or if the window's notebook is closed to her."""
     try:
         said = desk.cell("!kubectl get pods -o name", ANSWER_S)
     except TrainyardError:
@@ -109,7 +109,7 @@ def _let_in(desk: NotebookWindow) -> str:
 def _as(
     context: Context, person: str, team: str, words: tuple[str, ...], manifest: dict[str, Any] | None = None
 ) -> tuple[int, str]:
-    """(code, what it said) of kubectl in the first team's namespace, as the API server takes a member of `team` for."""
+    """(code, output) of kubectl in the first team's namespace, impersonating a member of `team`."""
     who = [f"--as={PREFIX}{person}", f"--as-group={PREFIX}{team}-members", "--as-group=system:authenticated"]
     done = context.kubectl(*who, "-n", NAMESPACE, *words, check=False, input=json.dumps(manifest) if manifest else None)
     return done.returncode, (done.stdout or "") + (done.stderr or "")
@@ -118,6 +118,6 @@ def _as(
 def _denied(
     context: Context, person: str, team: str, words: tuple[str, ...], due: str, manifest: dict[str, Any] | None = None
 ) -> None:
-    """Refused with these words. Raises CheckError."""
+    """Checks that the request is refused with these words. Raises CheckError."""
     code, said = _as(context, person, team, words, manifest)
     require(code != 0 and due in said, f"{person}: kubectl {' '.join(words)} ended with {code}: {said[-300:]}")

@@ -1,4 +1,4 @@
-"""What options keep while a release with all of them goes and comes back: series, lines, rights, passwords, keys."""
+"""Data that options keep while a release with all of them is removed and reinstalled: series, lines, rights, keys."""
 
 import base64
 import json
@@ -25,10 +25,10 @@ TITLES = {
     IDS[LOGIN]: "log-in, installed again and upgraded: passwords and signing keys are those of before",
     IDS[NOTEBOOKS]: "notebooks, installed again and upgraded: the hub's keys are those of before",
 }
-ISSUER = "https://login.invalid:8443/dex"  # asked by its Service
+ISSUER = "https://login.invalid:8443/dex"  # reached through its Service
 URL = "https://notebooks.invalid"
 SPACE = f"{SYSTEM}-notebooks"
-# Nobody logs in here: no name has to lead anywhere.
+# Nobody logs in here: names need not resolve.
 VALUES: dict[str, Any] = {
     **options.sets(options.ALL),
     "global": {"contract": {"login": {"issuer": ISSUER}}},
@@ -45,7 +45,7 @@ VALUES: dict[str, Any] = {
     },
 }
 PODS = 7  # of a team's models in service, after the upgrade
-# What makes pods of each option start again.
+# Changes that restart each option's pods.
 CHANGES: dict[str, Any] = {
     MONITORING: {"prometheus": {"retention": "14d"}},
     LOGS: {"flushEvery": "5s"},
@@ -60,7 +60,7 @@ ANSWER_S = 60
 
 
 class OptionsRelease:
-    """A release with all options, and what each held at the last look."""
+    """A release with all options, and the data of each at the last check."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.lines = context, trail.Lines(context)
@@ -71,7 +71,7 @@ class OptionsRelease:
         self.keys: dict[str, bytes] = {}
 
     def on(self) -> None:
-        """All at work on the release of this version that is there, switched on where they are off."""
+        """All options working on the installed release of this version; switched on if they were off."""
         self._read()
         if HUB not in releases.installed(self.context).helm("get", "manifest", releases.RELEASE):
             self.put("upgrade", VALUES)
@@ -84,7 +84,7 @@ class OptionsRelease:
         self.values = releases.installed(self.context).helm("get", "values", releases.RELEASE, "-o", "yaml")
 
     def put(self, verb: str, more: dict[str, Any]) -> float:
-        """`helm install` or `helm upgrade` with the values that the release had, and more; its seconds."""
+        """`helm install` or `helm upgrade` with the release's values and further ones; returns its seconds."""
         with tempfile.TemporaryDirectory(prefix="options-") as folder:
             held, on_top = Path(folder) / "held.yaml", Path(folder) / "more.yaml"
             held.write_text(self.values)
@@ -92,21 +92,21 @@ class OptionsRelease:
             return releases.put(self.context, verb, [held, on_top])
 
     def require_gone(self) -> None:
-        """After an uninstallation: of options nothing but the documented, and no right of theirs. Raises CheckError."""
+        """After an uninstallation, options left only what is documented, and no permissions. Raises CheckError."""
         left = options.left(self.context, self.brought)
         require(not left, f"of options there is still {', '.join(left)}")
         options.require_claims(self.context, self.brought)
         require(self._may_serve() == "no", "a member may put models into service without a release")
 
     def back(self) -> dict[str, Any]:
-        """After the installation: series and lines of before, rights; what is held for the upgrade. Figures."""
+        """After the installation: checks earlier data and rights; notes data before the upgrade. Returns figures."""
         self.born = trail.require_kept(self.context, self.born)
         require(self._may_serve() == "yes", "a member may put no model into service")
         self.people, self.keys = self._people(), self._hub()
         return {"lines": self.lines.complete()}
 
     def upgraded(self) -> None:
-        """One upgrade that starts them all again, and what each has after it."""
+        """One upgrade that restarts all options, and a check of each one's data."""
         recorder = self.context.recorder
         with recorder.check(IDS[MONITORING], TITLES[IDS[MONITORING]]) as figures:
             figures["upgrade_seconds"] = self.put("upgrade", CHANGES)
@@ -126,7 +126,7 @@ class OptionsRelease:
         return self.context.kubectl(*words, check=False).stdout.strip()
 
     def _people(self) -> dict[str, Any]:
-        """What has to last: people with their passwords, the certificate, and the keys that tokens are signed with."""
+        """Data that must survive: people with their passwords, the certificate, and the keys that sign tokens."""
         page = self._page(".well-known/openid-configuration")
         require(page["issuer"] == ISSUER, f"the issuer calls itself {page['issuer']}")
         found: dict[str, Any] = {"keys": sorted(key["kid"] for key in self._page("keys")["keys"])}
@@ -137,7 +137,7 @@ class OptionsRelease:
         return found
 
     def _hub(self) -> dict[str, bytes]:
-        """The keys of a hub that answers, by a forwarded port: its network policy keeps the API server's proxy out."""
+        """The keys of a running hub, through a forwarded port: its network policy excludes the API server's proxy."""
         with (
             self.context.kubectl.forward(f"service/{HUB}", 8081, SPACE) as port,
             urllib.request.urlopen(f"http://127.0.0.1:{port}/hub/api/", timeout=ANSWER_S) as answer,
@@ -151,5 +151,5 @@ class OptionsRelease:
         return {key: base64.b64decode(value) for key, value in data.items()}
 
     def end(self) -> None:
-        """Takes the pod away that writes."""
+        """Removes the pod that writes lines."""
         self.lines.remove()

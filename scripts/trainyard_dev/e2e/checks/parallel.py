@@ -1,4 +1,4 @@
-"""The examples of one model over several ranks, and of a job whose nodes come and go, as a member trains them."""
+"""The examples of one model over several ranks, and of a job with a varying number of nodes, as a member runs them."""
 
 import json
 import re
@@ -25,7 +25,7 @@ CREATED = re.compile(r"created (\S+)")
 RANKS = 2  # of examples/fsdp
 
 PREEMPT = "global.contract.scheduler.preempt"
-LEAST, MOST, EVERY = 2, 4, 20  # nodes of examples/elastic, and steps from one snapshot to the next
+LEAST, MOST, EVERY = 2, 4, 20  # nodes of examples/elastic, and steps between two snapshots
 STEPS = ("--steps", "600", "--pause", "0.25", "--every", str(EVERY))  # two and a half minutes without any change
 CHANGE_S, END_S = 150, 300
 HOLDER, CLAIMER = "elastic-holder", "elastic-claim"
@@ -34,7 +34,7 @@ BEGINS = re.compile(r"^rank 0 of (\d+) on \S+, after step (\d+)", re.M)
 
 @check("train.fsdp", "train.fsdp-resumed", shares={GPUS}, images=(TORCH,), inputs=CODE)
 def fsdp(context: Context) -> None:
-    """Each of two ranks holds half of the weights; another run goes on behind the first one's last snapshot."""
+    """Each of two ranks holds half of the weights; another run continues from the first one's last snapshot."""
     with runs.copied(EXAMPLES / "fsdp") as folder:
         _words(folder, "--steps", "40", "--every", "20")
         title = "the example fsdp: a model sharded over two ranks on two nodes"
@@ -62,14 +62,14 @@ def fsdp(context: Context) -> None:
 
 
 def _words(folder: Path, *words: str) -> None:
-    """Further words for the script of a folder."""
+    """Adds words to the script's arguments in a folder."""
     settings = yaml.safe_load((folder / "trainyard.yaml").read_text())
     settings["command"] += words
     (folder / "trainyard.yaml").write_text(yaml.safe_dump(settings))
 
 
 def _trained(context: Context, folder: Path, *more: str) -> tuple[str, dict[str, Any]]:
-    """One `trainyard train` to its end: the run's name and its metrics."""
+    """Runs one `trainyard train` to its end; returns the run's name and its metrics."""
     code, out, said = runs.trainyard(context, "train", "--dir", folder, *SMALL, *more, check=False, timeout=TRAIN_S)
     require(code == 0, f"trainyard train ended with {code}: {(said + out)[-600:]}")
     run = _created(said)
@@ -84,21 +84,21 @@ def _created(said: str) -> str:
        "no more lost than since the last snapshot",
        locks={GPUS}, shares={UPGRADES}, images=(TORCH,), inputs=CODE)  # fmt: skip
 def elastic(context: Context, figures: Figures) -> None:
-    """It starts with two of four nodes, takes the others when they come free, and goes on without them when claimed."""
+    """It starts with two of four nodes, uses the others once they are free, and continues without them when claimed."""
     total = sum(context.gpus.values())
     possible(total >= MOST, f"it needs {MOST} GPUs, the cluster has {total}")
     with runs.copied(EXAMPLES / "elastic") as folder:
         _words(folder, *STEPS)
         holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
         run = ""
-        # So that the scheduler lets a job of a higher class take the place of a lower one.
+        # Lets the scheduler displace a job of a lower class for one of a higher class.
         with changed(context, f"{PREEMPT}=true") as figures["upgrade_seconds"]:
             try:
                 _hold(context, holders)
                 run = _begun(context, folder)
                 _sees(context, run, LEAST, "it doesn't start with its least size")
                 kept = _uids(context, run)
-                context.end_pods(*holders[: MOST - LEAST])  # none is free then: a claim doesn't count in what is
+                context.end_pods(*holders[: MOST - LEAST])  # none is free then: the claim doesn't count in it
                 figures["grown_seconds"] = _sees(context, run, MOST, "it doesn't grow when GPUs come free")
                 _claim(context, MOST - LEAST)
                 figures["shrunk_seconds"] = _sees(context, run, LEAST, "it doesn't go on when GPUs are claimed back")
@@ -121,14 +121,14 @@ def elastic(context: Context, figures: Figures) -> None:
 
 
 def _begun(context: Context, folder: Path) -> str:
-    """The job of the lowest class, sent as a member; its name."""
+    """Starts the job of the lowest class, as a member; returns its name."""
     words = ("train", "--dir", folder, *SMALL, "--priority", jobs.classes(context)[0], "--detach")
     _, out, said = runs.trainyard(context, *words, timeout=TRAIN_S)
     return out.strip() or _created(said)
 
 
 def _ended(context: Context, folder: Path, run: str) -> dict[str, Any]:
-    """Waits for the job's end as a member; its metrics."""
+    """Waits for the job's end as a member; returns its metrics."""
     words = ("train", "--dir", folder, "--attach", run)
     code, out, said = runs.trainyard(context, *words, check=False, timeout=END_S)
     require(code == 0, f"the job ended with {code}: {(said + out)[-600:]}")
@@ -137,7 +137,7 @@ def _ended(context: Context, folder: Path, run: str) -> dict[str, Any]:
 
 
 def _hold(context: Context, names: list[str]) -> None:
-    """Takes a GPU for each of these names, in the class of the claim, which so doesn't take theirs."""
+    """Holds a GPU for each of these names, in the claim's class, which therefore can't displace them."""
     own = jobs.classes(context)
     require(len(own) > 1, f"the team {NAMESPACE} has the priority classes {own}, it needs two")
     pods = [context.pod(name, "sleep 900", queue=NAMESPACE) for name in names]
@@ -148,7 +148,7 @@ def _hold(context: Context, names: list[str]) -> None:
 
 
 def _claim(context: Context, gpus: int) -> None:
-    """A gang of the next class that needs so many GPUs, each in a pod of its own."""
+    """Starts a gang of the next class that needs so many GPUs, each in its own pod."""
     pod = context.pod(CLAIMER, "sleep 900", queue=NAMESPACE)["spec"]
     pod["priorityClassName"] = jobs.classes(context)[1]
     require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods take a GPU each")
@@ -156,7 +156,7 @@ def _claim(context: Context, gpus: int) -> None:
 
 
 def _sees(context: Context, run: str, world: int, otherwise: str) -> int:
-    """Waits until rank 0 has begun with so many ranks and nothing came after; seconds that it took."""
+    """Waits until rank 0 has started with so many ranks and nothing came after; returns the seconds that it took."""
     began = time.monotonic()
 
     def joined() -> bool:
@@ -169,6 +169,6 @@ def _sees(context: Context, run: str, world: int, otherwise: str) -> int:
 
 
 def _uids(context: Context, run: str) -> dict[str, str]:
-    """The job's pods that have a node, by name."""
+    """UIDs of the job's pods that have a node, by name."""
     pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"trainyard.io/job={run}")
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods if pod["spec"].get("nodeName")}

@@ -1,4 +1,4 @@
-"""Pipelines on the cluster: the examples, the cache, what goes wrong, what a step costs."""
+"""Pipelines on the cluster: the examples, the cache, failures, the cost of a step."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 BUCKET = "runs"
 EXAMPLE_S = 420
 CONTROLLER = "app.kubernetes.io/name=workflow-controller"
-OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
+OUTAGE_S = 45  # two minutes were tried as well; a run has no time for that
 OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180
 
@@ -32,11 +32,11 @@ def mnist(context: Context) -> None:
 @check(*(f"pipelines.{name}" for name in OTHERS), needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES,
        inputs=PIPELINE_CODE)  # fmt: skip
 def others(context: Context) -> None:
-    """The other examples, side by side."""
+    """The other examples, in parallel."""
     begun: dict[str, Seen] = {}
     for name, options in OTHERS.items():
         with context.recorder.check(f"pipelines.{name}", f"the example {name}, submitted by a member") as figures:
-            if not begun:  # they run side by side
+            if not begun:  # they run in parallel
                 begun |= {one: runs.submit(context, PIPELINES / f"{one}.py", *more) for one, more in OTHERS.items()}
             _placed(runs.succeeded(context, begun[name], EXAMPLE_S), figures)
             figures["options"] = " ".join(options)
@@ -46,7 +46,7 @@ def others(context: Context) -> None:
        title="finetune: a registered model trained on new data, compared, and registered as the better one",
        needs=("pipelines.mnist",), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def finetune(context: Context, figures: Figures) -> None:
-    """The registered model of `mnist` trained further on the images behind those that it has seen."""
+    """Trains the registered model of `mnist` further, on images after those that it was trained on."""
     seen = runs.succeed(context, PIPELINES / "finetune.py", timeout=EXAMPLE_S)
     _placed(seen, figures)
     before, after = (float(seen.output("compare", name)) for name in ("before", "after"))
@@ -125,7 +125,7 @@ def as_written(context: Context, figures: Figures) -> None:
 @check("pipelines.failing", title="a step that fails ends the run, and submit prints the step's own sentence",
        needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def failing(context: Context, figures: Figures) -> None:
-    """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
+    """A bar that no model reaches: the command ends with 1 and the step's own sentence, and nothing else runs."""
     began = time.monotonic()
     code, _, said = runs.trainyard(
         context, "submit", PIPELINES / "mnist.py", "--wait", "-p", "minimum=1.1", check=False, timeout=EXAMPLE_S
@@ -140,7 +140,7 @@ def failing(context: Context, figures: Figures) -> None:
        needs=(DATA,), after=("seeing.services",), locks={ALONE}, images=PIPELINE_IMAGES,
        inputs=PIPELINE_CODE)  # fmt: skip
 def outages(context: Context, figures: Figures) -> None:
-    """The controller is killed while a job trains; the store goes once it has ended."""
+    """Kills the controller while a job trains, and stops the store once the job has ended."""
     seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
     _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
     context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
@@ -179,8 +179,8 @@ def _done(job: dict[str, Any]) -> bool:
 @check("pipelines.two-teams", title="a team with the same inputs gets nothing from another team's cache", shares={GPUS},
        images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def two_teams(context: Context, figures: Figures) -> None:
-    """The same line by one team, by another, and by the first again: only the last comes from a cache."""
-    salt = f"salt=e2e-{time.time_ns()}"  # that no run before had, so that nothing comes from a cache
+    """The same line by one team, by another, and by the first again: only the last is served from a cache."""
+    salt = f"salt=e2e-{time.time_ns()}"  # new to all earlier runs, so that nothing is cached
     first = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240)
     require(not first.cached, f"steps of a line with a salt of its own came from a cache: {first.cached}")
     require(len(first.pods) == 4, f"four steps ran in {len(first.pods)} pods: {sorted(first.pods)}")

@@ -1,4 +1,4 @@
-"""Admission rules on a real cluster: all there and sound, and bad jobs are refused with what to change."""
+"""Admission rules on a real cluster: all exist and are valid, and bad jobs are refused with a fix."""
 
 import copy
 import json
@@ -28,10 +28,10 @@ class Refusal:
 
 
 def installed(context: Context, *on: str) -> int:
-    """Every rule is there, enforced, and checked against the cluster's own types; those of options that are off aren't.
+    """Every rule exists, is enforced, and type-checks against the cluster; those of disabled options don't exist.
 
     Args:
-        on: options that are switched on.
+        on: enabled options.
     """
     there = {"", *on}
     due = {PREFIX + rule.name: ["Warn" if rule.advice else "Deny"] for rule in rules() if rule.option in there}
@@ -56,7 +56,7 @@ def installed(context: Context, *on: str) -> int:
 
 
 def _refusals() -> list[Refusal]:
-    """A bad job for each operator by a member, and bad pods as the operators themselves would make them."""
+    """A bad job for each operator by a member, and bad pods as the operators themselves would create them."""
     user, account = member(NAMESPACE), f"--as=system:serviceaccount:{SYSTEM}:trainyard"
     queued, closed, whole = _load("pytorchjob"), _load("mpijob"), _load("vcjob")
     queued["spec"]["runPolicy"]["schedulingPolicy"]["queue"] = OTHER
@@ -96,7 +96,7 @@ def _load(kind: str) -> dict[str, Any]:
 
 
 def _pod() -> dict[str, Any]:
-    """A pod of the example PyTorchJob as its operator makes it."""
+    """A pod of the example PyTorchJob as its operator creates it."""
     template = copy.deepcopy(_load("pytorchjob")["spec"]["pytorchReplicaSpecs"]["Master"]["template"])
     meta = {"name": "refused", "annotations": {"scheduling.k8s.io/group-name": "refused"}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
@@ -105,7 +105,7 @@ def _pod() -> dict[str, Any]:
 @check("policies.installed", *(f"policies.{one.id}" for one in _refusals()), each=True, locks={UPGRADES},
        inputs=("policies",))  # fmt: skip
 def enforced(context: Context) -> None:
-    """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
+    """The rules are installed and refuse a bad job of each operator; training checks show that good ones pass."""
     title = "admission rules act as their defaults say, none has a type warning"
     if context.wants("policies.installed"):
         with context.recorder.check("policies.installed", title) as figures:

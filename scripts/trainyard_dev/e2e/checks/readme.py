@@ -1,4 +1,4 @@
-"""README.md as somebody takes it who has never seen this: its walks, word for word, on one cluster."""
+"""README.md as a newcomer follows it: its walks, word for word, on one cluster."""
 
 import json
 import os
@@ -23,7 +23,7 @@ TITLES = {
     "readme.data-scientist": "README.md word for word: a member's package, pipeline, data, folder and manifest",
     "readme.maintainer": "README.md word for word: a check on that cluster",
 }
-# What a reader has to find in the output of a command, by how it begins.
+# Text that a reader must find in a command's output, by the command's beginning.
 SHOWN = {
     "readme.platform-engineer": {"helm test": "Phase:          Succeeded", "bin/trainyard data list": "shared/mnist"},
     "readme.data-scientist": {
@@ -38,7 +38,7 @@ SHOWN = {
     "readme.maintainer": {"make e2e": "gang.refused", "bin/trainyard cluster status": "worker"},
 }
 WALK_S = {"readme.platform-engineer": 900, "readme.data-scientist": 1200, "readme.maintainer": 900}
-# What `make` and a check hand down that the reader hasn't: how this run was asked for.
+# Variables from `make` and a check that a reader doesn't have: how this run was started.
 OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "FULL", "ONLY", "KEEP", "REUSE", "LIST", "CHANGED", "KUBECONFIG",
        "VIRTUAL_ENV")  # fmt: skip
 
@@ -49,7 +49,7 @@ OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "FULL", "ONLY", "KEEP", "REUSE", "LIS
                "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
                "scripts/trainyard/pipelines/submit"))  # fmt: skip
 def walked(context: Context) -> None:
-    """All walks in the page's order; each needs the one before. Leaves a release."""
+    """All walks in the page's order; each needs the one before. Leaves a release installed."""
     if context.gpu == "real":
         context.recorder.skip_all(TITLES, "the README's cluster has mock GPUs, this one real ones")
         return
@@ -73,7 +73,7 @@ def walked(context: Context) -> None:
 
 
 def _clone(target: Path) -> Path:
-    """The tree as a clone of it would have it, with what isn't committed yet; without the history."""
+    """A copy of the tree like a clone, including uncommitted changes; without the history."""
     listed = run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]).stdout
     for name in filter(None, listed.split("\0")):
         source = ROOT / name
@@ -84,7 +84,7 @@ def _clone(target: Path) -> Path:
 
 
 def _environment(context: Context) -> dict[str, str]:
-    """A reader's shell, with this run's settings of `make`. Most of what pip would download is there."""
+    """A reader's shell, with this run's settings of `make`. Most packages that pip would download are there."""
     own = str(Path(sys.executable).parent)
     given = {name: value for name, value in os.environ.items() if name not in OWN}
     return {
@@ -96,7 +96,7 @@ def _environment(context: Context) -> dict[str, str]:
         "KUBERNETES": os.environ.get("TRAINYARD_CLUSTER_KUBERNETES", ""),
         "PATH": ":".join(part for part in os.environ["PATH"].split(":") if part != own),
         "PYTHONPATH": sysconfig.get_path("purelib"),
-        "PIP_NO_BUILD_ISOLATION": "0",  # pip takes it for the value of the opposite: no isolation
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the opposite: no isolation
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 
@@ -109,7 +109,7 @@ def _require_shown(said: Mapping[str, str], due: Mapping[str, str]) -> None:
 
 
 def _trained(folder: Path) -> float:
-    """The accuracy that the run in a folder brought back."""
+    """The accuracy of the run whose results are in a folder."""
     found = [json.loads(path.read_text()) for path in folder.glob("results/*/metrics.json")]
     require(len(found) == 1 and found[0]["world"] == 2, f"the results of two ranks are not in {folder.name}: {found}")
     require(found[0]["accuracy"] > 0.9, f"examples/ddp reached an accuracy of {found[0]['accuracy']:.2f}")

@@ -1,4 +1,4 @@
-"""A folder's requirements: wheels by one command, installed once for all ranks, and a line that can't be had."""
+"""A folder's requirements: wheels sent with one command, installed once for all ranks, and an impossible line."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ TRAIN_S, PUT_S = 240, 120
 NODES = 2
 SETTINGS = {"name": "needs", "framework": "pytorch", "command": ["python3", "train.py"], "nodes": NODES, "cpu": "100m",
             "memory": "512Mi", "sharedMemory": "64Mi", "deadline": "10m"}  # fmt: skip
-# Each rank has the package beside the image's own torch; the first one says which version it found.
+# Each rank has the package next to the image's own torch; the first one prints the version that it found.
 SCRIPT = """\
 import json, os, torch, {module}
 print("version", {module}.VERSION, "with torch", torch.__version__, flush=True)
@@ -43,7 +43,7 @@ def needs():
        inputs=("scripts/trainyard/training", "scripts/trainyard/kinds", "scripts/trainyard_agent",
                "scripts/trainyard/pipelines", "images/platform"))  # fmt: skip
 def installed(context: Context) -> None:
-    """Three runs of a folder with requirements; each cluster has a package of its own, so that it is new there."""
+    """Three runs of a folder with requirements; each cluster has its own package, so that it is new there."""
     version = f"1.{int(time.time())}"
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         folder = Path(scratch) / "needs"
@@ -81,7 +81,7 @@ def installed(context: Context) -> None:
 
 
 def _trained(context: Context, folder: Path, version: str, due: str) -> int:
-    """One run that ends well; the installation of every rank that is left says `due`. Returns its seconds."""
+    """One successful run; the installation of every remaining rank prints `due`. Returns its seconds."""
     began = time.monotonic()
     code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
     require(code == 0, f"trainyard train ended with {code}: {said[-500:]}")
@@ -89,7 +89,7 @@ def _trained(context: Context, folder: Path, version: str, due: str) -> int:
     found = json.loads((folder / "results" / name / "found.json").read_text())
     require(found["version"] == version, f"the run imported {found}, due is {version}")
     pods = context.kubectl.get("pods", "-n", OTHER, "-l", f"trainyard.io/job={name}")
-    # A worker that still ends when the master has succeeded is removed by the operator.
+    # The operator removes a worker that is still ending when the master has succeeded.
     require(1 <= len(pods) <= NODES, f"{len(pods)} pods are there, due are up to {NODES}")
     for pod in (one["metadata"]["name"] for one in pods):
         log = context.kubectl("logs", pod, "-n", OTHER, "-c", "trainyard-packages").stdout
@@ -98,7 +98,7 @@ def _trained(context: Context, folder: Path, version: str, due: str) -> int:
 
 
 def _wheel(folder: Path, name: str, version: str) -> None:
-    """A wheel of one module that knows its version."""
+    """A wheel of one module that reports its version."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"VERSION = {version!r}\n",

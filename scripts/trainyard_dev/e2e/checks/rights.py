@@ -1,4 +1,4 @@
-"""Components have the rights that they use: none was refused anything, and none reaches Secrets across the cluster."""
+"""Components have the permissions that they use: none was refused, and none reads Secrets across the cluster."""
 
 import json
 import re
@@ -7,20 +7,20 @@ from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.entry import ALONE, check
 from trainyard_dev.e2e.recorder import Figures, require
 
-# How the API server refuses by RBAC, as clients repeat it. What a policy or a quota refuses reads otherwise.
+# RBAC's refusal as clients repeat it. Refusals by a policy or a quota have other words.
 REFUSED = re.compile(r"(?:User \\?\"system:serviceaccount:[^\"]+\" cannot \w+ resource|is attempting to grant RBAC)")
-PROVOKED = "not-for-steps-"  # what flows/elsewhere/objects.py asks for to be refused; its controller repeats the answer
+PROVOKED = "not-for-steps-"  # flows/elsewhere/objects.py provokes this refusal; its controller repeats the answer
 
-# Where no account may read Secrets: everywhere at once, beside the platform's keys, and in the namespaces of others.
+# Where no account may read Secrets: cluster-wide, among the platform's keys, and in other namespaces.
 PLACES = ("", SYSTEM, "kube-system", "default")
-# A right that is given, so that a denial means something.
+# A granted permission, so that a denial is meaningful.
 KNOWN = [("trainyard-training-operator", "list", f"{SYSTEM}-webhook")]
 
 
 @check("rights.no-forbidden", title="no component was refused a right that it uses", after=("seeing.alerts",),
        locks={ALONE}, inputs=("charts",))  # fmt: skip
 def logs(context: Context, figures: Figures) -> None:
-    """No container of the platform logged, in this run or before a restart, that the API refused it something."""
+    """No container of the platform logged, in this run or before a restart, that the API refused a request."""
     found, read = [], 0
     for pod in context.kubectl.get("pods", "-n", SYSTEM):
         name = pod["metadata"]["name"]
@@ -38,7 +38,7 @@ def logs(context: Context, figures: Figures) -> None:
 
 
 def refusals(where: str, text: str) -> list[str]:
-    """Lines of a log that tell of a refused right, each with its place; what a check provokes is none."""
+    """Log lines about a refused permission, each with its place; those that a check provokes are left out."""
     lines = [line.strip()[:300] for line in text.splitlines() if REFUSED.search(line) and PROVOKED not in line]
     return [f"{where}: {line}" for line in lines]
 
@@ -47,7 +47,7 @@ def refusals(where: str, text: str) -> list[str]:
        title="no service account of the platform reads Secrets across the cluster, nor all of its namespace",
        inputs=("charts",))  # fmt: skip
 def secrets(context: Context, figures: Figures) -> None:
-    """No service account of the release can read whatever Secrets there are, the platform's own among them."""
+    """No service account of the release can read arbitrary Secrets, including the platform's own."""
     accounts = [one["metadata"]["name"] for one in context.kubectl.get("serviceaccounts", "-n", SYSTEM)]
     figures["accounts"] = len(accounts)
     questions = [(a, verb, place) for a in accounts for verb in ("get", "list", "watch") for place in PLACES]
@@ -63,7 +63,7 @@ def secrets(context: Context, figures: Figures) -> None:
 
 
 def _allowed(context: Context, questions: list[tuple[str, str, str]]) -> list[bool]:
-    """What the API server's authorizer answers, question by question: (account, verb, namespace or "")."""
+    """The answers of the API server's authorizer to each question: (account, verb, namespace or "")."""
     reviews = [
         {
             "apiVersion": "authorization.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""Right sizes: a job that asks for too much is measured, its file patched, and the same job is no slower for it."""
+"""Right sizes: a job that requests too much is measured, its file patched, and the same job is no slower with it."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ from trainyard_dev.report.model import Picture
 
 FILE = runs.FLOWS / "sized" / "job.yaml"
 JOB, KIND = "e2e-sized", "pytorchjobs.kubeflow.org"
-FIRST, SLOWER = 2, 2  # runs before the patch; no test of speed: a job that starves is more times as slow than this
+FIRST, SLOWER = 2, 2  # runs before the patch; not a speed test: a starved job is more than so many times slower
 RUN_S, KNOWN_S = 240.0, 180.0
 QUICK = "monitoring.usage.everySeconds=30"
 USAGE = "deployment/trainyard-usage"
@@ -36,14 +36,14 @@ memory: {memory}
 """
 
 
-# Its job leaves hardly any room on its node, where pods of other options would displace it.
+# Its job leaves hardly any room on its node; pods of other options would displace it.
 @check("seeing.rightsize",
        title="rightsize's patch of a member's file makes the same job smaller, and it does not starve",
        rank=LATE, locks={MONITORING, APART}, shares={UPGRADES, GPUS}, images=(TORCH, *options.SERVERS), long=True,
        inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
                "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized"))  # fmt: skip
 def smaller(context: Context, figures: Figures) -> None:
-    """Measured, patched, run by turns, with hints before and none after; the platform's own pods; another team."""
+    """Measured, patched, run alternately, with hints before and none after; the platform's own pods; another team."""
     with (
         tempfile.TemporaryDirectory(prefix="sized-") as scratch,
         monitored(context, QUICK) as figures["upgrade_seconds"],
@@ -68,7 +68,7 @@ def smaller(context: Context, figures: Figures) -> None:
 
 
 def _trained(context: Context, file: Path) -> dict[str, float]:
-    """One run of a file to its end, as a member sends it; what it says of itself, in seconds."""
+    """One run of a file to its end, sent by a member; the times that it reports, in seconds."""
     made = context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", str(file), "-o", "name")
     name, wait = made.stdout.strip().partition("/")[2], patience(RUN_S)
     while not (outcome := jobs.outcome(context.kubectl.get(KIND, name, "-n", NAMESPACE)[0])):
@@ -80,7 +80,7 @@ def _trained(context: Context, file: Path) -> dict[str, float]:
 
 
 def _measured(context: Context, file: Path) -> list[dict[str, Any]]:
-    """Waits until all runs so far are known to have ended; their figures as a member gets them."""
+    """Waits until the published figures have all runs so far as ended; returns the figures that a member gets."""
     wait = patience(KNOWN_S)
     while True:
         code, out, said = runs.trainyard(context, "rightsize", file, "-o", "json", check=False)
@@ -91,7 +91,7 @@ def _measured(context: Context, file: Path) -> list[dict[str, Any]]:
 
 
 def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
-    """The member's file with the proposed patch: smaller, its comments kept, and without the hint of before."""
+    """The member's file with the proposed patch: smaller, with its comments, and without the earlier hint."""
     far = _noted(context, before)
     require(len(far) == 2, f"lint notes of the file with too much of two resources: {far}")
     patch, drawing = after.with_name("sizes.patch"), after.with_name("sizes.svg")
@@ -114,13 +114,13 @@ def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any
 
 
 def _noted(context: Context, file: Path) -> list[str]:
-    """What lint notes about sizes of a file, asked as a member."""
+    """Lint's notes about sizes in a file, as a member gets them."""
     _, out, _ = runs.trainyard(context, "lint", file, "--live", "-o", "json")
     return [one["reason"] for one in json.loads(out)["findings"] if one["code"] == hints.CODE]
 
 
 def _compared(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
-    """A run of the patched file and one of the old: seconds of the training, and of its computing alone."""
+    """A run of the patched file and one of the old one: seconds of the training, and of its computation alone."""
     new, old = _trained(context, after), _trained(context, before)
     figures |= {f"{what}_times_as_slow": round(new[what] / old[what], 3) for what in ("seconds", "computed")}
     slower = figures["seconds_times_as_slow"]
@@ -128,7 +128,7 @@ def _compared(context: Context, before: Path, after: Path, figures: dict[str, An
 
 
 def _hinted(context: Context, folder: Path) -> list[str]:
-    """`trainyard train` with the same guesses says a hint, and none after `rightsize --write`; returns the first."""
+    """`trainyard train` with the same guesses prints a hint, and none after `rightsize --write`; returns the first."""
     folder.mkdir()
     settings = folder / "trainyard.yaml"
     guessed = files.read(FILE.name, FILE.read_text()).places[0].requests
@@ -143,14 +143,14 @@ def _hinted(context: Context, folder: Path) -> list[str]:
 
 
 def _sent(context: Context, folder: Path) -> list[str]:
-    """Sends a folder's job as a member; the hints that it gets."""
+    """Sends a folder's job as a member; returns the hints."""
     _, _, said = runs.trainyard(context, "train", "--dir", folder, "--detach")
     return [line for line in said.splitlines() if line.startswith("hint: ")]
 
 
 def _platform(context: Context, file: Path) -> dict[str, Any]:
-    """`--components` as values that helm takes and that reach containers; the platform engineer asks."""
-    context.kubectl("rollout", "restart", USAGE, "-n", SYSTEM)  # it looks at once then, else twice an hour
+    """`--components` gives values that helm accepts and that reach containers; run by the platform engineer."""
+    context.kubectl("rollout", "restart", USAGE, "-n", SYSTEM)  # it measures at once then, otherwise twice an hour
     context.rolled_out(USAGE, 90)
     asked = partial(runs.engineer, context, "rightsize", "--components", "-n", SYSTEM, check=False)
     wait = patience(KNOWN_S)
@@ -174,7 +174,7 @@ def _containers(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _resources(values: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
-    """Every value that has requests or limits, by its path."""
+    """Every value with requests or limits, by its path."""
     if {"requests", "limits"} & values.keys():
         return [(path, values)]
     return [one for key, value in values.items() for one in _resources(value, f"{path}.{key}".lstrip("."))]
@@ -186,7 +186,7 @@ def _within(amounts: dict[str, Any], held: dict[str, Any]) -> bool:
 
 
 def _hidden(context: Context) -> str:
-    """A member of another team gets none of it, nor a member what the platform's pods use; what they are told."""
+    """A member of another team gets none of it, and no member the figures of platform pods; returns the messages."""
     told = []
     for team, words in ((OTHER, (JOB, "-n", NAMESPACE)), (NAMESPACE, ("--components", "-n", SYSTEM))):
         said = _refused(context, team, *words)

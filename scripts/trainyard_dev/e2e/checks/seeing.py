@@ -1,4 +1,4 @@
-"""What a member sees without rights on nodes: GPUs, runs side by side, TensorBoard."""
+"""What a member can see without permission on nodes: GPUs, runs side by side, TensorBoard."""
 
 import json
 import os
@@ -31,11 +31,11 @@ URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 
 
 @check("seeing.gpus", title="a member sees free and held GPUs, the own one among them, and no other team",
-       locks={GPUS},  # what the team holds is counted
+       locks={GPUS},  # it counts the team's GPUs
        inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
                "scripts/trainyard/commands/gpus.py"))  # fmt: skip
 def gpus(context: Context, figures: Figures) -> None:
-    """A member sees all GPUs, what the own pod holds, and neither nodes nor the other team."""
+    """A member sees all GPUs and those of their own pod, but neither nodes nor the other team."""
     with _holding(context):
         nodes = context.kubectl.get("nodes")
         due = sum(int(node["status"]["capacity"].get(GPU, 0)) for node in nodes)
@@ -63,7 +63,7 @@ def gpus(context: Context, figures: Figures) -> None:
 
 @contextmanager
 def _holding(context: Context) -> Iterator[None]:
-    """A member's pod has a GPU meanwhile."""
+    """A member's pod holds a GPU while the block runs."""
     pod = context.pod(HOLDER, "sleep 300", queue=NAMESPACE)
     try:
         context.create(pod)
@@ -102,7 +102,7 @@ def looked_at(context: Context) -> None:
 
 
 def trained(context: Context, rate: str, folder: Path) -> str:
-    """The name of a run that ended well, with its results in the store."""
+    """Trains a folder; returns the name of a successful run with its results in the store."""
     words = ["--dir", str(folder), "--name", "seeing", "--framework", "pytorch", "--cpu", "100m", "--memory", "768Mi"]
     words += ["--deadline", "10m", "--", "python3", "train.py", "--rate", rate]
     before = _names(context)
@@ -117,8 +117,8 @@ def _names(context: Context) -> set[str]:
 
 
 def _board(context: Context, name: str) -> int:
-    """Scalars of the run that TensorBoard shows through the forwarded port."""
-    # What was started in the background has Ctrl-C ignored, and so has all that it starts.
+    """How many scalars of the run TensorBoard shows through the forwarded port."""
+    # Processes started in the background ignore Ctrl-C, and so do their children.
     argv = ["env", "--default-signal=INT", str(ROOT / "bin" / "trainyard")]
     argv += ["runs", "tensorboard", name, "--port", "0", "-n", OTHER, *member(OTHER)]
     env = {**os.environ, "KUBECONFIG": str(context.kubectl.kubeconfig)}

@@ -1,4 +1,4 @@
-"""A cluster that serves business, too: training fills its nodes, and neither a web service nor the store gives way."""
+"""A cluster that also serves business: training fills its nodes, but displaces neither a web service nor the store."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,20 +15,20 @@ from trainyard_dev.e2e.recorder import Figures, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report import Picture, latency_svg
 
-SHOP = "e2e-shop"  # the namespace of business
+SHOP = "e2e-shop"  # the namespace of the business
 OWN, BESIDE, PROBE = "web-own-node", "web-beside-training", "e2e-probe"
 STORE = "trainyard-minio-0"
 DUE = {f"{SHOP}/{OWN}", f"{SHOP}/{BESIDE}", f"{SYSTEM}/{STORE}"}
 FLOW = runs.FLOWS / "services"
 POOL = "trainyard.io/pool"
 PROFILE = "services"
-# The store's volume is bound to a node of teams' here, so the profile's placement of the platform's pods is left out.
+# The store's volume is bound to a teams' node here, so the profile's placement of the platform's pods is left out.
 PLACED = ("global", "nodePrep")
-STORE_CPU = "300m"  # of a node of two cores
+STORE_CPU = "300m"  # for a node with two cores
 WINDOW_S, WINDOWS, SETTLING_S = 8, 4, 1
 START_S, LOAD_S = 60.0, 180.0
 LOST = 0.01  # share of requests
-# No test of speed: beyond these somebody starves. One of the two has to be passed.
+# Not a speed test: beyond these bounds a service is starved. It must stay within one of the two.
 SLOWER, SLOW_S = 50, 1.0
 
 
@@ -38,7 +38,7 @@ SLOWER, SLOW_S = 50, 1.0
        inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
                "scripts/trainyard_dev/e2e/flows/services"))  # fmt: skip
 def beside(context: Context, figures: Figures) -> None:
-    """The profile's rules on, what preempts without them, services measured with training by turns; off again."""
+    """The profile's rules on, preemption without them, services measured with and without training; off again."""
     with _shared(context) as figures["upgrade_seconds"], context.namespace(SHOP):
         figures["without_rules"] = pressure.control(context, SHOP)
         _serve(context)
@@ -60,7 +60,7 @@ def beside(context: Context, figures: Figures) -> None:
 
 @contextmanager
 def _shared(context: Context) -> Iterator[float]:
-    """The rules of the profile hold, and the control plane is a node of business; gives the upgrade's seconds."""
+    """The profile's rules apply, and the control plane is a business node; yields the upgrade's seconds."""
     profile = yaml.safe_load(parts.profile_file(PROFILE).read_text())
     own = {key: profile[key] for key in PLACED} | {"minio": {"resources": {"requests": {"cpu": STORE_CPU}}}}
     node = _own_node(context)
@@ -78,7 +78,7 @@ def _own_node(context: Context) -> str:
 
 
 def _serve(context: Context) -> None:
-    """The web service: a pod on a node of business and one among training, both without a class."""
+    """Starts the web service: a pod on a business node and one among training, both without a priority class."""
     settings = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "web"}}
     made: list[dict[str, Any]] = [settings | {"data": {"web.py": (FLOW / "web.py").read_text()}}]
     for name, node in ((OWN, _own_node(context)), (BESIDE, context.cpu_node)):
@@ -93,7 +93,7 @@ def _serve(context: Context) -> None:
 
 
 def _pod(context: Context, name: str, node: str, command: list[str], settings: str) -> dict[str, Any]:
-    """A pod with code of a ConfigMap, on a node."""
+    """A pod on a node, with its code from a ConfigMap."""
     pod = context.pod(name, "", image=context.image("platform"), node=node)
     pod["spec"] |= {
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
@@ -109,7 +109,7 @@ def _pod(context: Context, name: str, node: str, command: list[str], settings: s
 
 
 def _running(context: Context) -> dict[str, tuple[str, int]]:
-    """UID and restarts of each pod that must not give way: services, the store, and the platform's others."""
+    """UID and restarts of each pod that must not be displaced: services, the store, and the platform's others."""
     pods = [*context.kubectl.get("pods", "-n", SHOP), *context.kubectl.get("pods", "-n", SYSTEM)]
     found = {}
     for pod in pods:
@@ -123,7 +123,7 @@ def _running(context: Context) -> dict[str, tuple[str, int]]:
 
 
 def _undisturbed(context: Context, before: dict[str, tuple[str, int]]) -> None:
-    """All are the same pods as before, services and store have not restarted, and nothing tells of an end."""
+    """All pods are the same as before, services and store have not restarted, and no event reports an end."""
     after = _running(context)
     gone = [name for name, (uid, _) in before.items() if after.get(name, ("", 0))[0] != uid]
     require(not gone, f"gave way: {', '.join(gone)}")
@@ -138,7 +138,7 @@ def _undisturbed(context: Context, before: dict[str, tuple[str, int]]) -> None:
 
 
 def _measured(context: Context) -> list[str]:
-    """What the probe says, which asks the services from a node of business as one of the platform's pods."""
+    """The output of the probe, which queries the services from a business node as one of the platform's pods."""
     addresses = {name: context.kubectl.get("pod", name, "-n", SHOP)[0]["status"]["podIP"] for name in (OWN, BESIDE)}
     seconds = WINDOW_S * WINDOWS
     words = [str(seconds), f"runs/{NAMESPACE}/e2e/services"]
@@ -164,7 +164,7 @@ def _measured(context: Context) -> list[str]:
 
 
 def _kept(context: Context) -> dict[str, list[str]]:
-    """Nodes of the team's pods, by what they run for; none is one of business."""
+    """Nodes of the team's pods, by their purpose; none is a business node."""
     nodes = {
         node["metadata"]["name"]: node["metadata"]["labels"].get(POOL, "") for node in context.kubectl.get("nodes")
     }
@@ -178,7 +178,7 @@ def _kept(context: Context) -> dict[str, list[str]]:
 
 
 def _judged(pairs: dict[str, latency.Pair]) -> dict[str, Any]:
-    """Figures of each service. Raises CheckError where one starved."""
+    """Figures of each service. Raises CheckError if one was starved."""
     figures: dict[str, Any] = {}
     for name, pair in pairs.items():
         for side in (pair.without, pair.beside):

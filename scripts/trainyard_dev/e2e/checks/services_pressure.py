@@ -1,4 +1,4 @@
-"""What presses on services: training that fills the nodes, pods that would displace somebody, and what is refused."""
+"""Pressure on services: training that fills the nodes, pods that would displace others, and refused pods."""
 
 import json
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, Context, member
 from trainyard_dev.e2e.jobs import classes
 from trainyard_dev.e2e.recorder import had, require, until
 
-LABEL = "e2e/services"  # of training's pods: cpu or gpu
+LABEL = "e2e/services"  # label of training's pods: cpu or gpu
 CLASS = "e2e-displacing"
 GIVES, TAKES = "e2e-gives-way", "e2e-takes-its-place"
 JOBS = {"cpu": "e2e-fills-cpu", "gpu": "e2e-fills-gpus"}
-TOO_LARGE, PLAIN, CLASSED = "e2e-too-large", "e2e-plain", "e2e-classed"  # what is let in and has to wait
+TOO_LARGE, PLAIN, CLASSED = "e2e-too-large", "e2e-plain", "e2e-classed"  # pods that are admitted and must wait
 TRAINING = "jobs.batch.volcano.sh"
-SPARE = 0.02  # cores that are left free, for what rounding takes
+SPARE = 0.02  # cores that are left free, because of rounding
 START_S, LOAD_S = 60.0, 240.0
 
 
 def control(context: Context, shop: str) -> str:
-    """What Kubernetes does where no rule holds: a pod of a class that displaces takes the place of one without."""
+    """Kubernetes' behaviour without rules: a pod of a preempting class takes the place of one without a class."""
     half = _free(context, context.cpu_node) - SPARE
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": CLASS}, "value": 1000}
     try:
@@ -40,7 +40,7 @@ def control(context: Context, shop: str) -> str:
 
 
 def refused(context: Context, shop: str, node: str) -> dict[str, str]:
-    """Pods that would displace somebody, or run on a node of business: what each is told."""
+    """Pods that would displace others, or run on a business node: the refusal of each."""
     platform = context.contract["platformPriorityClass"]["name"]
     every = max(context.contract["priorityClasses"], key=lambda one: int(one["value"]))["name"]
     wants: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -67,7 +67,7 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
 
 @contextmanager
 def training(context: Context, script: str, window: float) -> Iterator[dict[str, Any]]:
-    """As a member: jobs of the team's highest class that ask for all GPUs, and for all CPU of the team's pool."""
+    """As a member: jobs of the team's highest class that request all GPUs, and all CPU of the team's pool."""
     counts = {name: count for name, count in context.gpus.items() if count}
     most = min(counts.values(), default=0)
     cores = _free(context, context.cpu_node) - SPARE
@@ -93,9 +93,9 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
 
 
 def wait(context: Context) -> list[str]:
-    """Sends what is let in and has no room: a gang of the highest class, and pods by Kubernetes' scheduler.
+    """Creates pods that are admitted and don't fit: a gang of the highest class, and pods for Kubernetes' scheduler.
 
-    One of these has that class: where the API server fills in it gets the platform's scheduler, else it is refused.
+    One of these has that class: if the API server fills in, it gets the platform's scheduler, else it is refused.
     """
     gang = _job(context, "cpu", "", 0, 2, {"cpu": "900m"}) | {"metadata": {"name": TOO_LARGE}}
     plain, classed = _sized(context, PLAIN, 1.5), _sized(context, CLASSED, 1.5)
@@ -110,7 +110,7 @@ def wait(context: Context) -> list[str]:
 
 
 def still_waiting(context: Context, names: list[str]) -> list[str]:
-    """They have no node after all that time; a gang's pods may not be made yet."""
+    """Checks that they still have no node; a gang's pods may not exist yet."""
     found = {name: context.kubectl.find("pod", name, "-n", NAMESPACE) for name in names}
     moved = [name for name, pod in found.items() if pod and pod["spec"].get("nodeName")]
     require(not moved, f"found room where there is none: {', '.join(moved)}")
@@ -123,7 +123,7 @@ def still_waiting(context: Context, names: list[str]) -> list[str]:
 
 
 def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, Any]:
-    """A pod that asks for so many cores of the node of the CPU pool and uses none."""
+    """A pod that requests so many cores of the CPU pool's node and uses none."""
     pod = context.pod(name, "sleep 900", node=context.cpu_node)
     pod["spec"] |= more
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{int(1000 * cores)}m", "memory": "16Mi"}}
@@ -148,18 +148,18 @@ def _job(context: Context, kind: str, script: str, window: float, pods: int, amo
 
 
 def _labels(context: Context, kind: str) -> dict[str, str]:
-    """Those of the first pool of a kind."""
+    """Labels of the first pool of a kind."""
     pools: list[dict[str, Any]] = context.contract["nodePools"]
     return next(pool["labels"] for pool in pools if pool["kind"] == kind)
 
 
 def _filled(context: Context) -> bool:
-    """Whether the API server fills in what manifests leave open."""
+    """Whether the API server fills in what manifests omit."""
     return bool(context.contract["policies"]["fill"]["served"])
 
 
 def _free(context: Context, node: str) -> float:
-    """Cores of a node that no pod has asked for."""
+    """Cores of a node that no pod has requested."""
     has = amount_of(context.kubectl.get("node", node)[0]["status"]["allocatable"]["cpu"])
     pods = context.kubectl.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")
     for pod in pods:
@@ -176,7 +176,7 @@ def _cores(container: dict[str, Any]) -> float:
 
 
 def _at_work(context: Context) -> int:
-    """How many pods of training have begun."""
+    """How many training pods are running."""
     pods = [pod["metadata"]["name"] for pod in context.kubectl.get("pods", "-n", NAMESPACE, "-l", LABEL)
             if pod["status"]["phase"] == "Running"]  # fmt: skip
     return sum("ready" in context.kubectl("logs", "-n", NAMESPACE, name, check=False).stdout for name in pods)

@@ -33,9 +33,9 @@ TITLES = {
 }
 IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
           *options.SERVERS)  # fmt: skip
-REQUESTS, RATE = 20000, 200  # of one rollout: requests, and how many a second
+REQUESTS, RATE = 20000, 200  # of one rollout: requests, and their number per second
 FLOW = runs.FLOWS / "served" / "put.py"
-BACK_S = 120.0  # until the version of before is back in service
+BACK_S = 120.0  # until the previous version is back in service
 FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine; longer than two upgrades take
 
 
@@ -45,7 +45,7 @@ FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine
                "pipelines/serve.py", "scripts/trainyard_agent", "policies", "scripts/trainyard_dev/e2e/flows/served")
 )  # fmt: skip
 def on(context: Context) -> None:
-    """On, all checks in turn on one model, off again; nothing is left."""
+    """Switched on, all checks in turn on one model, switched off again; nothing is left."""
     works = {
         "serving.answers": _answers, "serving.rollout": _rollout, "serving.upgrade": _upgrade,
         "serving.keys": serving_access.keys, "serving.canary": _canary, "serving.strangers": serving_access.strangers,
@@ -104,7 +104,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
     figures |= _figures(seen)
     require(asking.failed(seen) == 0, f"of {REQUESTS} requests failed {asking.failed(seen)}: {seen}")
     require(set(asking.versions(seen)) == {first, second}, f"both versions should have answered: {seen}")
-    # The same without readiness, which only the platform may make: it has to fail, or the load shows nothing.
+    # The same without readiness, which only the platform can set: it must fail, or the load proves nothing.
     probes = [{"op": "remove", "path": f"/spec/template/spec/containers/0/{name}"} for name in
               ("readinessProbe", "startupProbe", "lifecycle")]  # fmt: skip
     name = f"deployment/{NAME}"
@@ -119,7 +119,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _upgrade(context: Context, figures: dict[str, Any]) -> None:
-    """One upgrade lets another namespace in, one shuts it out again: what a values file changes for servers at work."""
+    """One upgrade admits another namespace, one excludes it again: the effect of a values file on running servers."""
     first, _ = served.begin(context)
     served.serve(context, first, "--from", "namespaces")
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
@@ -141,7 +141,7 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _pods(context: Context) -> list[str]:
-    """Those in service; one that drains from an earlier change is none."""
+    """The pods in service, without one that drains after an earlier change."""
     found = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"{rollout.LABEL}={MODEL}")
     return sorted(pod["metadata"]["uid"] for pod in found if not pod["metadata"].get("deletionTimestamp"))
 
@@ -195,7 +195,7 @@ def _gate(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _broken(context: Context) -> str:
-    """A registered version whose file is no model; a member registers it."""
+    """A registered version whose file is not a model; a member registers it."""
     with tempfile.TemporaryDirectory(prefix="broken-") as folder:
         (Path(folder) / "model.pt").write_bytes(b"no model at all")
         words = ("--framework", "pytorch", "--file", "model.pt", "--input", "image:FP32:-1,784",

@@ -1,4 +1,4 @@
-"""Who reaches a model in service: from outside by a key, from another team not at all, and a person by a browser."""
+"""Access to a model in service: from outside with a key, from another team never, and for a person with a browser."""
 
 import math
 import tempfile
@@ -14,13 +14,13 @@ from trainyard_dev.e2e.sites import served
 from trainyard_dev.e2e.sites.served import MODEL
 from trainyard_dev.report.photo import photo
 
-ELSEWHERE = "shop"  # a namespace that is no team's; no policy of its own keeps its pods in
-REVOKED_S = 150.0  # kubelet brings a changed ConfigMap within about a minute
-Stroke = list[tuple[float, float]]  # points of a square whose side is 1
+ELSEWHERE = "shop"  # a namespace of no team; no policy in it limits its pods
+REVOKED_S = 150.0  # the kubelet updates a changed ConfigMap within about a minute
+Stroke = list[tuple[float, float]]  # points of a square with side 1
 
 
 def keys(context: Context, figures: dict[str, Any]) -> None:
-    """Asked by this machine, which is none of the cluster's nodes, at a node's port."""
+    """Requests from this machine, which is not a cluster node, to a node's port."""
     first, _ = served.begin(context)
     key, url = _opened(context, first)
     asked = {"no key": "", "a wrong key": "ty-wrong", "the key": key}
@@ -38,7 +38,7 @@ def keys(context: Context, figures: dict[str, Any]) -> None:
 
 
 def strangers(context: Context, figures: dict[str, Any]) -> None:
-    """By network, and by rights."""
+    """Access by network, and by permissions."""
     served.begin(context)
     figures["from another team"] = reached(context, OTHER)
     figures["from the team"] = reached(context, NAMESPACE)
@@ -54,13 +54,13 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
 
 
 def reached(context: Context, namespace: str) -> str:
-    """open or closed: the way from a new pod of a namespace to the model."""
+    """open or closed: the connection from a new pod of a namespace to the model."""
     pod = context.pod("serving-way", f"sleep 3; {way(f'{served.NAME}.{NAMESPACE}.svc', 80)}")
     return context.run_pod(pod, namespace=namespace)[1].split()[-1]
 
 
 def page(context: Context, figures: dict[str, Any]) -> None:
-    """Drawn as a person does: by the mouse, with a key typed in, on the page of a node's port."""
+    """Drawn as a person would: with the mouse, and a key typed in, on the page at a node's port."""
     _, second = served.begin(context)
     key, url = _opened(context, second)
     _patiently(url, key)
@@ -81,7 +81,7 @@ def page(context: Context, figures: dict[str, Any]) -> None:
 
 
 def drawn(window: browser.Browser, figures: dict[str, Any], text: str, file: Path) -> list[int]:
-    """Draws each digit on the page of a model that has its key, with a photo of one; those that it took for others."""
+    """Draws each digit on the page of a model that has its key, with a photo of one; returns the misread ones."""
     for digit, strokes in DIGITS.items():
         x, y, width, height = window.box("#pad")
         for stroke in strokes:
@@ -97,20 +97,20 @@ def drawn(window: browser.Browser, figures: dict[str, Any], text: str, file: Pat
 
 
 def _opened(context: Context, version: str) -> tuple[str, str]:
-    """A new key, and the address of predictions at a node's port."""
+    """A new key, and the address for predictions at a node's port."""
     key = served.serve(context, version, "--from", "outside", "--by", "nodePort", "--key", "--revoke-keys")
     require(key.startswith("ty-"), f"`serve --key` printed {key[:3]}…, which is not a key")
     return key, f"http://{asking.node(context)}:{served.port(context)}/predict"
 
 
 def _closed(context: Context) -> None:
-    """Out of service, so that the next check begins without keys."""
+    """Stops serving, so that the next check begins without keys."""
     runs.trainyard(context, "serve", "stop", MODEL, timeout=120)
     require(not served.now(context), "stopped, it is still in service")
 
 
 def _patiently(url: str, key: str) -> tuple[int, Any]:
-    """The answer once a new key is known to the pod that is asked."""
+    """The answer once the pod accepts a new key."""
     end = time.monotonic() + REVOKED_S
     while (said := asking.post(url, key=key))[0] != 200 and time.monotonic() < end:
         time.sleep(2)

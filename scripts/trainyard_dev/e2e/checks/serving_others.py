@@ -1,4 +1,4 @@
-"""Models of other frameworks in service: each is made in a pod by its own library, and answers as that one does."""
+"""Models of other frameworks in service: each is made in a pod with its own library, and must give the same answer."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ ROW = [round(0.03 * at, 2) for at in range(8)]
 NEAR = 1e-4
 INPUT, OUTPUT = "row:FP32:-1,8", "scores:FP32:-1,3"
 PORT = 8080
-# Each prints what its library says of the row, and the model's file.
+# Each prints its library's prediction for the row, and the model's file.
 SKLEARN = r"""
 import base64, io, json, joblib, numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +40,7 @@ MADE = {
 
 
 def frameworks(context: Context, figures: dict[str, Any]) -> None:
-    """One after the other: registered, served by one replica, asked by a pod of the team, stopped."""
+    """One after the other: registered, served with one replica, queried by a pod of the team, stopped."""
     for framework in (*MADE, "onnx"):
         name = f"small-{framework}"
         said, file, data, output = _onnx() if framework == "onnx" else _made(context, framework)

@@ -1,4 +1,4 @@
-"""The number of a model's pods follows its load: by CPU, and by requests a second."""
+"""The number of a model's pods follows its load: by CPU, and by requests per second."""
 
 import json
 import time
@@ -15,12 +15,12 @@ from trainyard_dev.e2e.sites.served import MODEL, NAME
 
 MOST = 4
 UP_S, DOWN_S = 300.0, 420.0
-LONG = 200000  # more requests than are sent before the load is taken away
+LONG = 200000  # more requests than are sent before the load stops
 METRIC = "model_requests_per_second"
 
 
 def by_cpu(context: Context, figures: dict[str, Any]) -> None:
-    """metrics-server is on for its time: the autoscaler asks it."""
+    """Scales by CPU, with metrics-server switched on meanwhile: the autoscaler queries it."""
     with changed(context, metrics.ON):
         version = _one(context)
         served.serve(context, version, "--scale-by", "cpu", "--min", "1", "--max", str(MOST), "--cpu", "50m")
@@ -30,7 +30,7 @@ def by_cpu(context: Context, figures: dict[str, Any]) -> None:
 
 
 def by_requests(context: Context, figures: dict[str, Any]) -> None:
-    """The release's Prometheus asks the servers, prometheus-adapter asks it, and the autoscaler asks that one."""
+    """Scales by requests: Prometheus scrapes the servers, prometheus-adapter queries it, the autoscaler the adapter."""
     with monitored(context, "monitoring.modelServers=true"), adapter.installed(context):
         version = _one(context)
         words = ("--scale-by", "requests", "--target", "20", "--scale-source", "adapter", "--cpu", "100m")
@@ -42,17 +42,17 @@ def by_requests(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _one(context: Context) -> str:
-    """One replica of a version, which was asked; the version."""
+    """Starts one replica of a version and sends it a request; returns the version."""
     version, _ = served.begin(context)
     served.serve(context, version, "--replicas", "1")
     _await_replicas(context, 1, 120)
-    # Series are of requests: a server that was never asked has none.
+    # Series come from requests: a server without any has none.
     asking.load(context, MODEL, 20, 20)
     return version
 
 
 def _await_number(context: Context, figures: dict[str, Any]) -> None:
-    """The autoscaler has a number to go by."""
+    """Waits until the autoscaler has a value to use."""
     wait = patience(UP_S, 3)
     while True:
         found = context.kubectl.find("hpa", NAME, "-n", NAMESPACE) or {}
@@ -76,7 +76,7 @@ def _there_and_back(context: Context, figures: dict[str, Any], rate: float) -> N
 
 
 def _replicas(context: Context) -> tuple[int, int]:
-    """How many are wanted, and how many are ready."""
+    """How many replicas are wanted, and how many are ready."""
     found = served.deployment(context)
     return int(found["spec"]["replicas"]), int((found.get("status") or {}).get("readyReplicas", 0))
 

@@ -1,4 +1,4 @@
-"""Buckets and shared volumes: data goes in by one pod and comes out by another, on another node."""
+"""Buckets and shared volumes: one pod writes data and another reads it, on another node."""
 
 import json
 
@@ -13,7 +13,7 @@ EXAMPLE_S = 180
 
 @check(DATA, main=True, rank=FIRST, inputs=STORAGE_CODE)
 def bucket(context: Context) -> None:
-    """The platform engineer's one command brings the data set, and each file is there whole."""
+    """The platform engineer's one command uploads the data set, and each file is complete."""
     dataset = context.dataset
     with context.recorder.check(
         "storage.bucket", f"{dataset.name} into the bucket datasets, for all teams, by one command"
@@ -57,7 +57,7 @@ def fill_cache(context: Context, figures: Figures) -> None:
 @check("storage.rwx", title="a shared volume written on two nodes by two users, archived on delete", main=True,
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def shared(context: Context, figures: Figures) -> None:
-    """One volume, two nodes, two users: written here, appended there; deleted, it is archived."""
+    """One volume, two nodes, two users: written here, appended there; archived when deleted."""
     name, mount = "rwx-check", {"rwx-check": "/v"}
     context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
     write = "umask 002; echo one > /v/file; ls -lnd /v"
@@ -86,7 +86,7 @@ def shared(context: Context, figures: Figures) -> None:
 
 @check("storage.csi", title="csi-driver-nfs from its upstream chart")
 def csi(context: Context, _: Figures) -> None:
-    """Not in this run: whose volumes they are, and why."""
+    """Skips the check, and reports which driver serves the volumes, and why."""
     installed = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
     own = "installed, but this run uses our own provisioner"
     possible(False, own if installed else "its chart can't be pulled here; our own provisioner was used")
@@ -95,7 +95,7 @@ def csi(context: Context, _: Figures) -> None:
 @check("storage.oversize", title="a pod that writes more than its claim asks for is ended, and the claim says why",
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def oversize(context: Context, figures: Figures) -> None:
-    """A pod that writes more than its claim asks for is ended by the provisioner, and the claim's events say why."""
+    """The provisioner ends a pod that writes more than its claim requests, and the claim's events give the reason."""
     kubectl, name, pod = context.kubectl, "oversize-check", "oversize-write"
     kubectl.apply([claim(name, context.shared_class, "16Mi")], NAMESPACE)
     script = "head -c 64M /dev/zero > /v/file; sleep 300"
@@ -119,7 +119,7 @@ def nfs_server(context: Context) -> str:
 
 
 def _archived(context: Context, volume: str) -> str:
-    """Where the server keeps the folder of a deleted volume."""
+    """The folder on the server that archives a deleted volume."""
     server = nfs_server(context)
     found = context.kubectl(
         "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-type", "d", "-name", f"*{volume}*"

@@ -1,4 +1,4 @@
-"""Teams: what a block of values promises is there; one upgrade adds, changes or removes a team and keeps its data."""
+"""Teams: values' promises are kept; one upgrade adds, changes or removes a team and keeps its data."""
 
 import io
 import re
@@ -41,7 +41,7 @@ OBJECT = f"{NAME}/kept/model.bin"
 
 @check("teams.made", main=True, rank=FIRST, shares={VOLUMES}, inputs=RELEASE_CODE)
 def made(context: Context) -> None:
-    """Every team of the contract has what its values promise, and a pod of each sees it."""
+    """Every team of the contract has everything that its values promise, and a pod of each sees it."""
     teams = context.contract["teams"]
     title = f"{len(teams)} teams: namespace, queue, quotas, rights, network, bucket user, volumes"
     with context.recorder.check("teams.made", title) as figures:
@@ -54,7 +54,7 @@ def made(context: Context) -> None:
 @check("teams.add", "teams.change", "teams.remove", needs=("teams.made",), after=("seeing.rightsize",),
        locks={UPGRADES, APART}, shares={VOLUMES}, inputs=RELEASE_CODE)  # fmt: skip
 def changed(context: Context) -> None:
-    """A third team comes, changes, goes and comes back, each by one `helm upgrade`; the others notice nothing."""
+    """A third team is added, changed, removed and added again, each by one `helm upgrade`; others notice nothing."""
     with layer(context) as values:
         _changed(context, values, releases.teams())
 
@@ -91,17 +91,17 @@ def _changed(context: Context, values: Layer, others: list[dict[str, Any]]) -> N
 
 
 def _upgrade(values: Layer, teams: list[dict[str, Any]]) -> float:
-    """One `helm upgrade` with these teams and else the same values; returns its seconds."""
+    """One `helm upgrade` with these teams and otherwise the same values; returns its seconds."""
     return values.set({"global": {"contract": {"teams": teams}}})
 
 
 def _team(context: Context) -> dict[str, Any]:
-    """The third team as the contract has it, with its defaults."""
+    """The third team in the contract, with its defaults."""
     return next(team for team in context.contract["teams"] if team["name"] == NAME)
 
 
 def _identity(context: Context, teams: list[dict[str, Any]]) -> list[str]:
-    """What must be the same before and after an upgrade that concerns another team."""
+    """Identities that must be the same before and after an upgrade that concerns another team."""
     found = []
     for team in teams:
         name = team["name"]
@@ -112,7 +112,7 @@ def _identity(context: Context, teams: list[dict[str, Any]]) -> list[str]:
 
 
 def _has_all(context: Context, team: dict[str, Any]) -> None:
-    """The objects of one team are there and say what its values say."""
+    """The objects of one team exist and match its values."""
     name, kubectl = team["name"], context.kubectl
     meta = kubectl.get("namespace", name)[0]["metadata"]
     due = {
@@ -157,7 +157,7 @@ def _has_all(context: Context, team: dict[str, Any]) -> None:
 
 
 def _rights(context: Context, team: str) -> None:
-    """Its members may train here, use its queue, and nothing of that elsewhere."""
+    """Its members may train here and use its queue, and nothing elsewhere."""
     job, queues = "pytorchjobs.kubeflow.org", [one["name"] for one in context.contract["teams"]]
     other = next((name for name in queues if name != team), SYSTEM)
     for due, asked in (
@@ -174,7 +174,7 @@ def _rights(context: Context, team: str) -> None:
 
 
 def _pod_sees(context: Context, team: dict[str, Any], write: str = "") -> dict[str, str]:
-    """A pod of the team writes to its workspace as its group, reads what is shared, and has no token."""
+    """A pod of the team writes to its workspace as its group, reads shared data, and has no token."""
     script = f"""
 echo "{write or "x"}" > /workspace/note-{NAME}; echo group $(stat -c %g /workspace/note-{NAME})
 touch /shared/x 2>/dev/null && echo shared writable || echo shared read-only
@@ -195,7 +195,7 @@ ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo tok
 
 
 def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figures: dict[str, Any]) -> None:
-    """One upgrade without the team ends its jobs and prunes all but its data, which the upgrade names."""
+    """One upgrade without the team ends its jobs and removes everything except its data, which the upgrade lists."""
     kubectl = context.kubectl
     keys = store.credentials(kubectl, NAME)
     volume = kubectl.get("pvc", "workspace", "-n", NAME)[0]["spec"]["volumeName"]
@@ -221,7 +221,7 @@ def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figu
 
 
 def _key_is_dead(context: Context, keys: dict[str, str]) -> bool:
-    """The store knows the user no more."""
+    """Whether the store no longer accepts the user."""
     with store.connect(context.kubectl, SYSTEM, keys=(keys["access-key"], keys["secret-key"])) as s3:
         try:
             s3.client.get_object("runs", OBJECT).close()
@@ -231,7 +231,7 @@ def _key_is_dead(context: Context, keys: dict[str, str]) -> bool:
 
 
 def _finds_its_data(context: Context) -> None:
-    """The team that came back reads its file and its object, with its new key."""
+    """The team that was added again reads its file and its object, with its new key."""
     with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
         require(s3.read("runs", OBJECT).decode() == NOTE, "the object of the team that came back is another one")
     pod = context.pod("team-finds", f"cat /workspace/note-{NAME}", claims={"workspace": "/workspace"})

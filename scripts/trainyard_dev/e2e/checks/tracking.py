@@ -1,4 +1,4 @@
-"""Metrics of a training job at an MLflow server: from one value, through the team's network policy, into its calls."""
+"""Metrics of a training job at an MLflow server: from one value, through the team's network policy, as API calls."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ RATE = "0.5"
                "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
                "scripts/trainyard_dev/e2e/sites/tracking_server.py"))  # fmt: skip
 def mlflow(context: Context, figures: Figures) -> None:
-    """A stand-in for the server keeps what it is asked; what it kept is the run, its parameter and its numbers."""
+    """A mock server records its requests: they must have the run, its parameter and its numbers."""
     with runs.copied(seeing.FLOW) as folder:
         named = changed(context, f"{VALUE}={SERVER.url}")
         with SERVER.there(context), named as figures["upgrade_seconds"]:
@@ -38,12 +38,12 @@ def mlflow(context: Context, figures: Figures) -> None:
 
 
 def _of(asked: list[dict[str, Any]], run: str) -> list[dict[str, Any]]:
-    """The calls about one run: others speak to the server, too."""
+    """The requests about one run: other runs use the server, too."""
     return [one for one in asked if run in (one["body"].get("run_id"), one["body"].get("run_name"))]
 
 
 def _require_sent(asked: list[dict[str, Any]], run: str) -> None:
-    """The experiment, the run, its flag, five numbers by step, its end."""
+    """Requires the experiment, the run, its flag, five numbers by step, and its end."""
     mine = _of(asked, run)
     bodies = {one["call"]: one["body"] for one in mine}
     logged = [one["body"] for one in mine if one["call"] == "runs/log-batch"]

@@ -1,4 +1,4 @@
-"""What options must keep while releases come and go: lines of a pod that writes on, and a series of before."""
+"""Data that options must keep across releases: lines of a pod that keeps writing, and an old series."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +10,16 @@ from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import CheckError, patience, require
 
-SPACE, NAME = "default", "e2e-trail"  # a namespace that is no team's and no release's: no upgrade touches its pods
+SPACE, NAME = "default", "e2e-trail"  # a namespace of no team and no release: no upgrade affects its pods
 WRITES = 'i=0; while sleep 0.1; do echo "line $i"; i=$((i + 1)); done'
-FIRST = 20  # lines that are in the store before anything is stopped
+FIRST = 20  # lines that must be in the store before anything is stopped
 PATIENCE_S, POLL_S = 120.0, 3.0
-# Which process of Prometheus's it was: as long as its series are there, it is told of one that is gone as well.
+# Identifies a process of Prometheus: its series can be queried after its end, too.
 BORN = 'process_start_time_seconds{job="prometheus"}'
 
 
 class Lines:
-    """A pod that writes ten numbered lines a second until `remove`, and what the store has of it."""
+    """A pod that writes ten numbered lines a second until `remove`, and its lines in the store."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.uid = context, ""
@@ -29,7 +29,7 @@ class Lines:
         pod = self.context.pod(NAME, WRITES)
         self.context.kubectl.apply([pod], SPACE)
         self.context.wait(f"pod/{NAME}", "condition=Ready", 60, SPACE)
-        # Of a former pod of that name, a queue on a node may bring lines yet.
+        # A queue on a node may still deliver lines of an earlier pod of that name.
         self.uid = self.context.kubectl.get("pod", NAME, "-n", SPACE)[0]["metadata"]["uid"]
         self._await(FIRST)
 
@@ -44,13 +44,13 @@ class Lines:
         once = objects.whole(found)
         numbers = [_number(line) for line in once]
         require(numbers == sorted(set(numbers)), "lines are shown twice, or in another order")
-        # What was on its way when a collector stopped may come twice. These lines were in the store long before.
+        # Lines in transit when a collector stopped may arrive twice. These lines were stored long before.
         again = [number for number in map(_number, found) if number <= FIRST]
         require(len(again) == FIRST + 1, "the first lines lie twice in the store: a collector forgot where it was")
         return {"lines": len(numbers), "lost": 0, "twice in the store": len(found) - len(once)}
 
     def _await(self, last: int) -> list[Line]:
-        """What the store has, once it has every line up to the last."""
+        """The lines in the store, once it has every line up to the last."""
         wait = patience(PATIENCE_S, POLL_S)
         while True:
             found = self._stored()
@@ -66,7 +66,7 @@ class Lines:
             return [line for name in names for line in objects.lines(s3.read(bucket, name), f"{bucket}/{name}")]
 
     def remove(self) -> None:
-        """Ends the pod, if it is there."""
+        """Removes the pod, if it exists."""
         argv = ["delete", "pod", NAME, "-n", SPACE, "--now", "--ignore-not-found", "--wait=false"]
         self.context.kubectl(*argv, check=False)
 
@@ -77,17 +77,17 @@ def _number(line: Line) -> int:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """Which process of Prometheus's ran at a moment (Unix seconds), by its own series."""
+    """The process of Prometheus that ran at a moment (Unix seconds), identified by its own series."""
 
     at: float
     value: str
 
 
 def born(context: Context, after: ProcessStart | None = None) -> ProcessStart:
-    """The process that runs now, once it has asked itself. Raises CheckError after two minutes.
+    """The current process, once it has scraped itself. Raises CheckError after two minutes.
 
     Args:
-        after: a former one, which has series for some minutes after its end.
+        after: an earlier one, whose series last for some minutes after its end.
     """
     wait = patience(PATIENCE_S, POLL_S)
     with prometheus(context) as port:
@@ -101,10 +101,10 @@ def born(context: Context, after: ProcessStart | None = None) -> ProcessStart:
 
 
 def require_kept(context: Context, before: ProcessStart | None) -> ProcessStart:
-    """Another process runs, and it has the series of the former one. Returns the one that runs.
+    """Another process runs, and it has the earlier one's series. Returns the current one.
 
     Raises:
-        CheckError: it has not, or it is the same process, and nothing was proved.
+        CheckError: it has not, or it is the same process, which proves nothing.
     """
     if not before:
         raise CheckError("nobody looked before")

@@ -1,4 +1,4 @@
-"""Five kinds of training job: placed as a gang on the right devices, trained above a bar, results in the store."""
+"""All kinds of training job: placed as a gang on the right devices, trained above a bar, results in the store."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ from trainyard_dev.versions import load
 MANIFESTS = ROOT / "manifests" / "jobs"
 TIMEOUT_S = 300
 BAR = re.compile(r"--min-accuracy=([0-9.]+)")
-MNIST_BAR = "0.85"  # the bars in the manifests are Fashion-MNIST's; MNIST is easier
+MNIST_BAR = "0.85"  # the bars in the manifests are for Fashion-MNIST; MNIST is easier
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One training job and what is due of it."""
+    """One training job and its expected results."""
 
     id: str
     title: str
@@ -39,20 +39,20 @@ class Kind:
     members: int  # pods of the gang
     gpus: int  # GPUs of all pods together
     nodes: int = 1  # GPU nodes that must take part, at least
-    image: str = ""  # of versions.yaml, in place of the example's trainer
-    backend: str = ""  # what must have averaged the gradients
-    ranks: int = 0  # due as the world's size; 0: whatever it is
-    name: str = ""  # in place of the example's: another job with results of its own
-    change: Callable[[dict[str, Any]], None] | None = None  # what becomes of the example
+    image: str = ""  # from versions.yaml, instead of the example's trainer
+    backend: str = ""  # the expected back end for averaging gradients
+    ranks: int = 0  # expected size of the world; 0: any
+    name: str = ""  # instead of the example's: another job with its own results
+    change: Callable[[dict[str, Any]], None] | None = None  # changes to the example
 
     def images(self) -> tuple[str, ...]:
-        """What the job needs, of versions.yaml."""
+        """Images that the job needs, by their names in versions.yaml."""
         found = re.findall(r"image: \S+/([a-z-]+):", (MANIFESTS / self.file).read_text())
         return (self.image or found[0], *(["kubectl-delivery"] if self.file == "mpijob.yaml" else []))
 
 
 def _two_slots(job: dict[str, Any]) -> None:
-    """Two ranks with a GPU each in each of the two workers, which lie on different nodes; Horovod averages."""
+    """Two ranks with a GPU each in each of the two workers, which are on different nodes; Horovod averages."""
     job["spec"]["slotsPerWorker"] = 2
     launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
     args = launcher["spec"]["containers"][0]["args"]
@@ -72,7 +72,7 @@ def _two_slots(job: dict[str, Any]) -> None:
 
 
 def _without_chief(job: dict[str, Any]) -> None:
-    """2 PS and 4 workers that restart after a failure, as articles have it: worker 0 is where the job ends."""
+    """2 PS and 4 workers that restart after a failure, as articles have it: worker 0 decides when the job ends."""
     replicas = job["spec"]["tfReplicaSpecs"]
     del replicas["Chief"]
     replicas["Worker"]["replicas"], replicas["PS"]["replicas"] = 4, 2
@@ -81,12 +81,12 @@ def _without_chief(job: dict[str, Any]) -> None:
     job["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 6
 
 
-# What an example is due to show beside what it says itself.
+# Results that an example must show in addition to its own checks.
 DUE: dict[str, dict[str, Any]] = {"pytorch": {"nodes": 2}, "mpi": {"ranks": 2}}
 
 
 def _example(kind: registry.Kind) -> Kind:
-    """The example of a kind, with what its text asks for."""
+    """The example of a kind, with the requests in its text."""
     text = (MANIFESTS / kind.file).read_text()
     made = pods(yaml.safe_load(text))
     return Kind(
@@ -101,7 +101,7 @@ def _example(kind: registry.Kind) -> Kind:
 
 
 EXAMPLES = tuple(_example(kind) for kind in registry.KINDS)
-# Of the main job: those whose images are not made on demand.
+# Of the main job: kinds whose images are not built on demand.
 KINDS = tuple(one for one in EXAMPLES if not any(load().images[image].demand for image in one.images()))
 HOROVOD = Kind(
     "train.horovod",
@@ -132,10 +132,10 @@ TRAINER = "trainer-torch"
 
 
 def manifest(kind: Kind, dataset: Dataset, *, cuda: bool = False) -> dict[str, Any]:
-    """The example job as users apply it, but for what the kind changes; the accuracy bar follows the data set.
+    """The example job as users apply it, except for the kind's changes; the accuracy bar depends on the data set.
 
     Args:
-        cuda: its GPUs compute, so that its image is the one with CUDA, where there is one.
+        cuda: its GPUs compute, so it uses the CUDA image, if there is one.
     """
     text = (MANIFESTS / kind.file).read_text()
     if dataset.name == "MNIST":
@@ -148,13 +148,13 @@ def manifest(kind: Kind, dataset: Dataset, *, cuda: bool = False) -> dict[str, A
     if kind.name:
         job = yaml.safe_load(text.replace(job["metadata"]["name"], kind.name))
     if kind.change:
-        job = json.loads(json.dumps(job))  # what the file writes once is each role's own then
+        job = json.loads(json.dumps(job))  # parts that the file has once become separate copies for each role
         kind.change(job)
     return job
 
 
 def with_cuda(kind: Kind, text: str) -> list[str]:
-    """Images of a job's text that have one with CUDA beside them, which runs such jobs; none where it has no GPUs."""
+    """Images in a job's text that have a CUDA variant, which such jobs use; none if it has no GPUs."""
     of_kind = registry.of_object(yaml.safe_load(text))
     able = [one for one in trainers(cuda=True) if kind.gpus and of_kind and of_kind.framework in one.runs]
     names = [one.name.removesuffix("-cuda") for one in able]
@@ -162,7 +162,7 @@ def with_cuda(kind: Kind, text: str) -> list[str]:
 
 
 def train(context: Context, kind: Kind) -> None:
-    """Runs one kind to its end and checks all that is due; skips it where the machine has too few GPUs."""
+    """Runs one kind to its end and checks all results; skips it if the machine has too few GPUs."""
     with context.recorder.check(kind.id, kind.title) as figures:
         has = [count for count in context.gpus.values() if count]
         enough = sum(has) >= kind.gpus and (len(has) >= kind.nodes or not kind.gpus)
@@ -197,7 +197,7 @@ for one in ALL:
 
 
 def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, figures: dict[str, Any]) -> None:
-    """Queue, priority and size of the PodGroup as declared; every pod by Volcano, and on a node of its pool."""
+    """Queue, priority and size of the PodGroup as declared; every pod scheduled by Volcano on a node of its pool."""
     spec = had(trace.group, "no PodGroup was seen while the job ran")["spec"]
     figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
     require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, due is {NAMESPACE}")
@@ -225,7 +225,7 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
 
 
 def _results(s3: store.Store, job: str) -> dict[str, dict[str, Any]]:
-    """The rank files of a job, by pod name."""
+    """The ranks' result files of a job, by pod name."""
     names = [name for name in s3.names("runs", f"{NAMESPACE}/{job}/") if "/rank-" in name]
     return {found["hostname"]: found for found in (s3.read_json("runs", name) for name in names)}
 
@@ -233,7 +233,7 @@ def _results(s3: store.Store, job: str) -> dict[str, dict[str, Any]]:
 def _check_devices(
     context: Context, kind: Kind, trace: jobs.Trace, results: dict[str, dict[str, Any]], figures: dict[str, Any]
 ) -> None:
-    """Each pod saw exactly the devices that it asked for, real ones of its node, and no two pods the same."""
+    """Each pod saw exactly the devices that it requested, real ones of its node, and no two pods the same."""
     seen: dict[str, str] = {}
     for name, pod in trace.pods.items():
         asked = jobs.gpus(pod)
@@ -268,7 +268,7 @@ def _check_devices(
 
 
 def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> dict[str, Any]:
-    """Accuracy above the bar; the checkpoint is in the store with the very bytes that the trainer wrote."""
+    """Accuracy above the bar; the checkpoint in the store has exactly the bytes that the trainer wrote."""
     metrics = s3.read_json("runs", f"{NAMESPACE}/{job}/metrics.json")
     figures |= {
         "accuracy": round(metrics["accuracy"], 4),

@@ -1,4 +1,4 @@
-"""Uninstalling with a job at work: nothing hangs, data stays, the same values find it again; a purge leaves nothing."""
+"""Uninstalling during a job: nothing hangs, data stay, the same values find it again; a purge leaves nothing."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ WORDS = "workspaces stay"
 CLAIM = "workspace"
 POD = "busy"
 GONE_S = 60
-# Kinds whose objects would block or burden a cluster without the platform.
+# Kinds whose objects would block a cluster, or use its resources, without the platform.
 BLOCKING = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies",
             "validatingadmissionpolicybindings", "clusterroles", "clusterrolebindings", "storageclasses",
             "priorityclasses", "apiservices")  # fmt: skip
@@ -32,7 +32,7 @@ TITLES = {
 
 
 def uninstalled(context: Context) -> None:
-    """All checks in order, on a release with the two teams; leaves a cluster without it."""
+    """All checks in order, on a release with the two teams; leaves a cluster without a release."""
     kept = options_kept.OptionsRelease(context)
     try:
         _there_and_back(context, kept)
@@ -86,7 +86,7 @@ def _there_and_back(context: Context, kept: options_kept.OptionsRelease) -> None
 
 
 def purged(context: Context) -> None:
-    """Everything goes, the teams' data too."""
+    """Everything is removed, including the teams' data."""
     with context.recorder.check("uninstall.purge", TITLES["uninstall.purge"]) as figures:
         release, said = releases.installed(context), list[str]()
         folders = node_folders.written(release)
@@ -102,7 +102,7 @@ def purged(context: Context) -> None:
 
 
 def _lying(context: Context, folders: list[str]) -> list[str]:
-    """What lies in these folders of the nodes."""
+    """The contents of these folders on the nodes."""
     found = []
     for node in context.nodes if folders else ():
         listed = context.engine.exec(node.name, ["find", *folders, "-mindepth", "1"], check=False).stdout
@@ -111,7 +111,7 @@ def _lying(context: Context, folders: list[str]) -> list[str]:
 
 
 def _data(context: Context) -> str:
-    """An object in a bucket; returns its checksum."""
+    """Writes an object to a bucket; returns its checksum."""
     blob = hashlib.sha256(b"trainyard").digest() * 4096
     with store.connect(context.kubectl, SYSTEM) as s3:
         s3.client.put_object("datasets", OBJECT, io.BytesIO(blob), len(blob))
@@ -119,7 +119,7 @@ def _data(context: Context) -> str:
 
 
 def _busy(context: Context) -> None:
-    """A job of a team with its workspace mounted, at work until someone ends it."""
+    """Starts a job of a team with its workspace mounted, which runs until someone ends it."""
     script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
     pod = context.pod(POD, script, claims={CLAIM: "/w"})
     quantities = {"cpu": "50m", "memory": "64Mi", GPU: 1}
@@ -138,14 +138,14 @@ def _crds(context: Context) -> set[str]:
 
 
 def _require_gone(context: Context) -> None:
-    """Kubernetes' own clean-up of pods whose owner is gone gets a minute. Raises CheckError with all that is left."""
+    """Checks that all is gone; pods without owner get a minute for Kubernetes' clean-up. Raises CheckError."""
     wait = patience(GONE_S)
     while left := _left(context):
         wait(f"still there after {GONE_S} s: {', '.join(left)}")
 
 
 def _left(context: Context) -> list[str]:
-    """What an uninstallation must not leave: pods, queues, gangs, webhooks, policies, roles; all that is ending."""
+    """Objects that an uninstallation must not leave: pods, queues, gangs, webhooks, policies, roles; or terminating."""
     kubectl = context.kubectl
     found = [f"pod {SYSTEM}/{pod['metadata']['name']}" for pod in kubectl.get("pods", "-n", SYSTEM)]
     running = [pod for pod in kubectl.get("pods", "-n", NAMESPACE) if pod["status"]["phase"] in ("Pending", "Running")]

@@ -1,4 +1,4 @@
-"""From the previous version to this one, back and forth again, while a training job runs."""
+"""From the previous version to this one, back, and forth again, while a training job runs."""
 
 import io
 import json
@@ -19,9 +19,9 @@ from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.versions import load
 
 CRD = "pytorchjobs.kubeflow.org"
-FIELD = "nprocPerNode"  # taken out of the CRD beforehand, as if the previous version had not had it
+FIELD = "nprocPerNode"  # removed from the CRD beforehand, as if the previous version did not have it
 FIELD_PATH = f"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/{FIELD}"
-NEW = "DaemonSet trainyard-system/trainyard-logs"  # of an option that the upgrade switches on
+NEW = "DaemonSet trainyard-system/trainyard-logs"  # object of an option that the upgrade switches on
 OBJECT, TEXT = "upgrade-e2e/kept.txt", b"written before the upgrade"
 TITLES = {
     "upgrade.previous": f"version {previous.version()}, built from the history, installs and trains",
@@ -41,7 +41,7 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
     """All checks in order, on a cluster without a release; leaves this version installed with two teams.
 
     Args:
-        images: where the cluster's images come from; None finds out.
+        images: source of the cluster's images; None detects it.
     """
     if reason := previous.missing():
         context.recorder.skip_all(TITLES, reason)
@@ -126,13 +126,13 @@ def _upgrade(context: Context) -> None:
 
 
 def _put(context: Context) -> float:
-    """`helm upgrade` to this version with all options; its seconds."""
+    """`helm upgrade` to this version with all options; returns its seconds."""
     with releases.values(context) as files, options.values(options.ALL) as on:
         return releases.put(context, "upgrade", [*files, on])
 
 
 def _options_on(context: Context, lines: trail.Lines) -> trail.ProcessStart | None:
-    """Both at work after the first upgrade; which Prometheus it is, None where that failed."""
+    """Both options work after the first upgrade; returns Prometheus' process, None if that failed."""
     with context.recorder.check("upgrade.options-on", TITLES["upgrade.options-on"]) as figures:
         before = trail.born(context)
         lines.begin()
@@ -166,7 +166,7 @@ def _keys(context: Context, before: dict[str, str], former: dict[str, str]) -> N
 
 
 def _goes_on(context: Context, former: dict[str, str]) -> None:
-    """The store answers at the address, and takes the key, that a team's job began with. Raises CheckError."""
+    """The store still answers at the address and accepts the key that a job started with. Raises CheckError."""
     address = store.credentials(context.kubectl, NAMESPACE)["endpoint"]
     require(
         address == former["endpoint"], f"the store of team {NAMESPACE} was {former['endpoint']}, now it is {address}"
@@ -201,7 +201,7 @@ def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], for
 
 
 def _object(context: Context) -> str:
-    """The object that was written before the first upgrade. Raises CheckError when it is another one."""
+    """The object written before the first upgrade. Raises CheckError if its content differs."""
     with store.connect(context.kubectl, SYSTEM) as s3:
         held = s3.read("datasets", OBJECT)
         s3.client.remove_object("datasets", OBJECT)

@@ -1,4 +1,4 @@
-"""Upstream's own examples by plain `kubectl` as a member: read from the pinned modules, filled in, run to their end."""
+"""Upstream's own examples by plain `kubectl` as a member: read from the pinned modules, adapted, run to their end."""
 
 import json
 import time
@@ -31,14 +31,14 @@ RESOURCES = {"vcjob": "jobs.batch.volcano.sh", WORKFLOW: "workflows.argoproj.io"
 
 
 def title(kind: str) -> str:
-    """What the check says."""
+    """The title of the check."""
     words = {"vcjob": "Volcano Job", WORKFLOW: "Workflow"}
     name = words.get(kind) or next(one.kind for one in KINDS if one.kind.lower() == kind)
     return f"{len(picked.of_kind(kind))} of upstream's examples of a {name} run as they are"
 
 
 def arrive(context: Context, figures: Figures, kind: str) -> None:
-    """Every picked example of a kind, one after the other; what it made is removed, also after a failure."""
+    """Every selected example of a kind, one after the other; its objects are removed, even after a failure."""
     mine = picked.of_kind(kind)
     due, has = max(one.gpus for one in mine), sum(context.gpus.values())
     possible(has >= due, f"it needs {due} GPUs, the cluster has {has}")
@@ -62,7 +62,7 @@ for one in picked.kinds():
 
 @dataclass
 class _Seen:
-    """When the first pod of a job ran, in seconds since it was sent, and the images of all of its pods."""
+    """When a job's first pod ran, in seconds since its submission, and the images of all of its pods."""
 
     context: Context
     selector: str
@@ -71,7 +71,7 @@ class _Seen:
     images: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """One more look."""
+        """Updates both."""
         for pod in plain.pods(self.context, self.selector):
             self.images |= {container["image"] for container in pod["spec"]["containers"]}
             if self.started is None and pod["status"].get("phase") in ("Running", "Succeeded"):
@@ -79,7 +79,7 @@ class _Seen:
 
 
 def _example(context: Context, one: Picked, fills: bool) -> dict[str, Any]:
-    """Sends it and waits for its end; what is reported of it."""
+    """Submits it and waits for its end; returns its entry for the report."""
     tool, folder = GROUPS[one.group]
     files = [tools.module_dir(tool) / folder / name for name in one.files]
     objects = picked.edited(_objects(files), one.by_hand)
@@ -118,11 +118,11 @@ def _computed(context: Context, one: Picked, selector: str, said: dict[str, Any]
 
 def _objects(files: list[Path]) -> list[dict[str, Any]]:
     found = [obj for file in files for obj in yaml.safe_load_all(file.read_text()) if obj]
-    return [json.loads(json.dumps(obj)) for obj in found]  # parts that YAML shares are each one's own then
+    return [json.loads(json.dumps(obj)) for obj in found]  # parts that YAML shares become separate copies
 
 
 def _state(obj: dict[str, Any]) -> str | None:
-    """How it has ended: a job of an operator by its conditions, a Volcano Job by its state, a Workflow by its phase."""
+    """The end state: from conditions for an operator's job, the state for a Volcano Job, the phase for a Workflow."""
     status = obj.get("status") or {}
     return plain.complete(obj) or (status.get("state") or {}).get("phase") or status.get("phase")
 

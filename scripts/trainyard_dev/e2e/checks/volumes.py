@@ -1,4 +1,4 @@
-"""Volumes of teams: the workspace, the shared volume that they only read, and claims that go and come back."""
+"""Volumes of teams: the workspace, the shared volume that they only read, and claims that are deleted and recreated."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ BOUND = "jsonpath={.status.phase}=Bound"
 @check("storage.workspace", title="a team's workspace: two users, two nodes, one group", shares={GPUS, VOLUMES},
        inputs=STORAGE_CODE)  # fmt: skip
 def workspace(context: Context, figures: Figures) -> None:
-    """Two users of a team share its workspace on two nodes; the other team's claim is another directory."""
+    """Two users of a team share its workspace on two nodes; the other team's claim is a different directory."""
     first, second = context.cpu_node, context.gpu_nodes[0]
     gid = context.kubectl.get("namespace", NAMESPACE)[0]["metadata"]["annotations"]["trainyard.io/gid"]
     seen = _run(context, "write", f"umask 002; echo one > {MOUNT}/check; stat -c '%g %a' {MOUNT}", node=first)
@@ -35,7 +35,7 @@ def workspace(context: Context, figures: Figures) -> None:
 @check("storage.workspace-returns", title="a deleted claim of the workspace class that comes back finds its files",
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def returning(context: Context, figures: Figures) -> None:
-    """A claim of the workspace class that is deleted and made again finds its files, on a new volume."""
+    """A claim of the workspace class that is deleted and recreated finds its files, on a new volume."""
     name = "returning"
     _claim_workspace(context, name)
     _run(context, "keep", f"echo kept > {MOUNT}/file", claim=name)
@@ -57,7 +57,7 @@ def returning(context: Context, figures: Figures) -> None:
 @check("storage.shared-ro", title="the shared volume: the platform writes, teams read", shares={VOLUMES},
        inputs=STORAGE_CODE)  # fmt: skip
 def shared(context: Context, figures: Figures) -> None:
-    """What the platform writes to the shared volume, every team reads and none can change."""
+    """Every team can read what the platform writes to the shared volume, and none can change it."""
     write = f"umask 027; mkdir -p {MOUNT}/check; echo data > {MOUNT}/check/file"
     _run(context, "publish", write, claim=SHARED, namespace=SYSTEM)
     for team in (NAMESPACE, OTHER):
@@ -78,7 +78,7 @@ def shared(context: Context, figures: Figures) -> None:
 @check("storage.static", title="a static volume is bound again after its claim went and came",
        locks={VOLUMES, UPGRADES}, inputs=STORAGE_CODE)  # fmt: skip
 def static(context: Context, figures: Figures) -> None:
-    """A static volume whose claim was deleted, as with a team's namespace, is bound again by a new claim."""
+    """A static volume whose claim was deleted, as with a team's namespace, is bound again to a new claim."""
     found = context.kubectl.get("pvc", SHARED, "-n", OTHER)[0]
     kept = {key: found["metadata"].get(key, {}) for key in ("name", "labels", "annotations")}
     kept["annotations"] = {k: v for k, v in kept["annotations"].items() if not k.startswith("pv.kubernetes.io/")}
@@ -123,7 +123,7 @@ def _pod(
 
 
 def _run(context: Context, name: str, script: str, **where: Any) -> list[str]:
-    """The words that a script in a pod prints; the check fails where the script fails."""
+    """The words that a script in a pod prints; the check fails if the script fails."""
     phase, log = _pod(context, name, script, **where)
     require(phase == "Succeeded", f"the pod volume-{name} ended {phase}: {log[-300:]}")
     return log.split()

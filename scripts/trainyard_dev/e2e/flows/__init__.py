@@ -1,1 +1,1 @@
-"""Pipelines that only the end-to-end run knows."""
+"""Pipelines that only the end-to-end run uses."""

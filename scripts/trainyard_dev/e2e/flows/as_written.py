@@ -1,4 +1,4 @@
-"""kfp as its documentation writes it: no component names an image of ours or leaves out kfp's installation."""
+"""kfp as its documentation shows it: no component names an image of ours or omits kfp's installation."""
 
 from kfp import dsl
 from kfp.dsl import Dataset, Input, Output, PipelineTaskFinalStatus

@@ -1,4 +1,4 @@
-"""What kfp costs: a step that says when it began, and many that do nothing."""
+"""The cost of kfp: a step that reports its start, and many that do nothing."""
 
 from kfp import dsl
 

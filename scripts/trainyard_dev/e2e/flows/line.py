@@ -1,4 +1,4 @@
-"""Four steps in a line that do next to nothing, which shows the cost of a step."""
+"""Four consecutive steps that do almost nothing, to measure the cost of a step."""
 
 from kfp import dsl
 

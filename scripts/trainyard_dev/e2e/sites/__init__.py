@@ -1,1 +1,1 @@
-"""What stands on the run's cluster for the checks: sites, servers, machines and people that they play."""
+"""Sites, servers, machines and people that checks use on the run's cluster."""

@@ -1,4 +1,4 @@
-"""prometheus-adapter beside the release, as a site installs it, with the rules of charts/serving/README.md."""
+"""prometheus-adapter next to the release, as a site installs it, with the rules of charts/serving/README.md."""
 
 import textwrap
 import time
@@ -13,7 +13,7 @@ from trainyard_dev.e2e.releases import RELEASE
 
 NAME, API = "prometheus-adapter", "v1beta1.custom.metrics.k8s.io"
 DOC = ROOT / "charts/serving/README.md"
-READY_S = 300.0  # also on a machine that does much else
+READY_S = 300.0  # enough for a busy machine
 PORT = 6443
 LABELS = {"app": NAME}
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -21,7 +21,7 @@ REVIEWS, READER = "system:auth-delegator", "extension-apiserver-authentication-r
 
 
 def rules() -> str:
-    """The configuration that the documentation gives a site."""
+    """The configuration from the documentation."""
     lines = DOC.read_text().split("    rules:\n", 1)[1].splitlines()
     taken = ["    rules:"]
     for line in lines:
@@ -33,7 +33,7 @@ def rules() -> str:
 
 @contextmanager
 def installed(context: Context) -> Iterator[None]:
-    """There as long as the block runs, and gone afterwards."""
+    """Installed while the block runs, and removed afterwards."""
     made = objects(context)
     try:
         for space in (SYSTEM, "kube-system"):
@@ -48,7 +48,7 @@ def installed(context: Context) -> Iterator[None]:
 
 
 def await_series(context: Context, metric: str, model: str) -> float:
-    """Seconds until the API server has a number of each pod of the model. Raises CheckError."""
+    """Seconds until the API server has a value for each pod of the model. Raises CheckError."""
     path = f"/apis/custom.metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/*/{metric}"
     began, said = time.monotonic(), ""
     while time.monotonic() < began + READY_S:
@@ -63,7 +63,7 @@ def await_series(context: Context, metric: str, model: str) -> float:
 
 
 def objects(context: Context) -> list[dict[str, Any]]:
-    """Everything of it: it reads pods, the API server asks it, and the autoscaler of Kubernetes may."""
+    """All of its objects: it reads pods, the API server queries it, and Kubernetes' autoscaler may use it."""
     account = [{"kind": "ServiceAccount", "name": NAME, "namespace": SYSTEM}]
     autoscaler = [{"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler", "namespace": "kube-system"}]
     container = {
@@ -106,7 +106,7 @@ def objects(context: Context) -> list[dict[str, Any]]:
 
 
 def _object(version: str, kind: str, name: str = NAME, namespace: str = SYSTEM, **rest: Any) -> dict[str, Any]:
-    """In a namespace, or the cluster's where that is ""."""
+    """An object in a namespace, or a cluster-scoped one for ""."""
     meta = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
 

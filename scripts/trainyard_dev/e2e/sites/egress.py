@@ -1,8 +1,8 @@
-"""Cuts the nodes of a test cluster off from everything but themselves, and joins them again.
+"""Cuts the nodes of a test cluster off from everything but themselves, and reconnects them.
 
 The rules are in the nodes' own network namespace: a chain of the mangle table, which sees every packet that a node
-sends or forwards before network policies have their say. Names of nodes and registry are written into the nodes' hosts
-files, because the name server lies outside.
+sends or forwards before network policies apply. Names of nodes and registry are written to the nodes' hosts
+files, because the name server is outside.
 """
 
 import json
@@ -16,15 +16,15 @@ from trainyard_dev.images.registry import NETWORK
 CHAIN = "TRAINYARD-AIRGAP"
 MARK = "# trainyard-airgap"
 HOOKS = ("OUTPUT", "FORWARD")
-# Neighbours and multicast of the link: without them there is no IPv6 at all.
+# Neighbour discovery and link-local multicast: IPv6 doesn't work without them.
 LINK6 = ("fe80::/10", "ff02::/16", "::1/128")
 _HOSTS = 'for f in /etc/hosts $(grep -ls "(host network)" /var/lib/kubelet/pods/*/etc-hosts)'
 
 
 def cut(engine: Engine, nodes: Sequence[str]) -> None:
-    """From now on the nodes and their pods reach nodes, pods, services and the registry only.
+    """Limits the nodes and their pods to nodes, pods, services and the registry.
 
-    Connections that others opened to a node go on; those that a node opened to the outside before are cut, too.
+    Inbound connections to a node continue; a node's earlier outbound connections are cut, too.
     """
     listed = addresses(engine, [*nodes, registry.NAME])
     networking = config.template()["networking"]
@@ -44,7 +44,7 @@ fi
 
 
 def rejoin(engine: Engine, nodes: Sequence[str]) -> None:
-    """Takes back all that `cut` did; harmless where it did nothing."""
+    """Reverts all that `cut` did; harmless without it."""
     lines = [
         f"{program} -w -t mangle {what} 2>/dev/null || true"
         for program in ("iptables", "ip6tables")
@@ -57,7 +57,7 @@ def rejoin(engine: Engine, nodes: Sequence[str]) -> None:
 
 
 def dropped(engine: Engine, nodes: Sequence[str]) -> dict[str, int]:
-    """Packets that were kept in since `cut`: `web` to ports 80 and 443, as registries have them, and `other`."""
+    """Packets dropped since `cut`: `web` to ports 80 and 443, as registries have them, and `other`."""
     counts = {"web": 0, "other": 0}
     for node in nodes:
         for program in ("iptables", "ip6tables"):
@@ -80,7 +80,7 @@ def addresses(engine: Engine, containers: Sequence[str]) -> dict[str, list[str]]
 
 
 def gateway(engine: Engine) -> str:
-    """This machine's address on the cluster's network, as docker or podman tells it."""
+    """This machine's address on the cluster's network, from docker or podman."""
     [network] = json.loads(engine("network", "inspect", NETWORK).stdout)
     ranges = network.get("subnets") or network["IPAM"]["Config"]
     found = [one.get("gateway") or one.get("Gateway") for one in ranges]

@@ -1,4 +1,4 @@
-"""A program of one file as a server in the cluster, in a namespace that no rule of the platform's concerns."""
+"""Runs a one-file program as a server in the cluster, in a namespace without the platform's rules."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ START_S = 60
 
 @dataclass(frozen=True)
 class Listener:
-    """`program`, the path of one that needs only Python, serves at `port` and prints what it hears as lines of JSON."""
+    """A server: `program`, the path of one that needs only Python, listens on `port` and prints requests as JSON."""
 
     name: str  # of pod and Service
     program: str
@@ -22,17 +22,17 @@ class Listener:
 
     @property
     def namespace(self) -> str:
-        """Its own."""
+        """The server's own namespace."""
         return f"trainyard-e2e-{self.name}"
 
     @property
     def url(self) -> str:
-        """As pods reach it."""
+        """The URL for pods."""
         return f"http://{self.name}.{self.namespace}.svc:{self.port}"
 
     @contextmanager
     def there(self, context: Context) -> Iterator[None]:
-        """It serves."""
+        """The server runs while the block runs."""
         program = Path(self.program).read_text()
         labels = {"app": self.name}
         pod = context.pod(self.name, 'exec python3 -c "$PROGRAM"', image=context.image("pipeline"), labels=labels)
@@ -45,6 +45,6 @@ class Listener:
             yield
 
     def heard(self, context: Context) -> list[dict[str, Any]]:
-        """What it heard, in its order."""
+        """The requests, in order."""
         said = context.kubectl("logs", "-n", self.namespace, self.name, check=False).stdout
         return [json.loads(line) for line in said.splitlines() if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""The option `login` on a run's cluster: its people, and an API server told of what the chart publishes."""
+"""The option `login` on a run's cluster: its people, and an API server configured with the chart's output."""
 
 import base64
 import json
@@ -24,20 +24,20 @@ from trainyard_dev.e2e.sites.person import Person
 
 PREFIX = "oidc:"
 ADA, BOB, CID, EVE = (f"{name}@example.org" for name in ("ada", "bob", "cid", "eve"))
-# eve's issuer says of her what no issuer may make of anybody, and names that look like the team's.
+# eve's issuer claims names for her that no issuer may give, and names that look like the team's.
 GROUPS = {
     ADA: [f"{NAMESPACE}-members"],
     BOB: [f"{OTHER}-members"],
     CID: ["everyone"],  # a member of the team by name
     EVE: ["system:masters", f"{PREFIX}{NAMESPACE}-members", f"{NAMESPACE}-members-2", "system:nodes"],
 }
-TOKEN_S = 120  # as long as a token counts here, so that its end is seen
+TOKEN_S = 120  # lifetime of a token here, so that its end can be tested
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 
 def missing(context: Context) -> str:
-    """Why nobody can log in here; "" where one can."""
+    """The reason why nobody can log in here; "" if log-in works."""
     on = login.is_on(context.cluster)
     return browser.missing() if on else "this cluster's API server was made without log-in: create it again"
 
@@ -53,21 +53,21 @@ class Issuer:
     passwords: dict[str, str] = field(default_factory=dict)
 
     def tell(self) -> object:
-        """An upgrade with all people, and the API server told of what the chart has published then."""
+        """Upgrade with all people, and configure the API server with the chart's output."""
         raise NotImplementedError
 
     def upgrade(
         self, people: Sequence[str], blocked: Sequence[str], hub: dict[str, Any], *,
         members: Sequence[str] = (), contract: dict[str, Any] | None = None, **more: Any,
     ) -> tuple[float, dict[str, str]]:  # fmt: skip
-        """An upgrade; its seconds, and what the chart has published then for the API server.
+        """Upgrade; returns its seconds, and the chart's output for the API server.
 
         Args:
-            people: who is known to the issuer.
-            blocked: whom the API server refuses.
-            hub: what the issuer is told of the notebooks' hub.
-            members: who is in the first team by name.
-            contract, more: further values, of the contract and beside it.
+            people: those that the issuer has.
+            blocked: people that the API server refuses.
+            hub: the issuer's settings for the notebooks' hub.
+            members: people in the first team by name.
+            contract, more: further values, in the contract and elsewhere.
         """
         teams = releases.teams()
         for team in teams:
@@ -93,7 +93,7 @@ class Issuer:
     @classmethod
     @contextmanager
     def on(cls, context: Context, folder: Path) -> Iterator[Self]:
-        """The option switched on for the time of the block, with all people, and all as before afterwards."""
+        """The option switched on while the block runs, with all people; the previous state afterwards."""
         with releases.layer(context) as layer:
             found = cls(context, folder, layer, login.issuer(context.engine, context.cluster))
             try:
@@ -103,7 +103,7 @@ class Issuer:
                 login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
 
     def secret(self, name: str) -> dict[str, str]:
-        """What is in a Secret of the release's namespace."""
+        """The content of a Secret in the release's namespace."""
         found = had(self.context.kubectl.find("secret", name, "-n", SYSTEM), f"there is no Secret {name}")
         return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
 
@@ -114,19 +114,19 @@ class Issuer:
 
 
 class Site(Issuer):
-    """Log-in alone, with four people."""
+    """Log-in without notebooks, with four people."""
 
     def tell(
         self, *, people: Sequence[str] = tuple(GROUPS), members: Sequence[str] = (CID,), blocked: Sequence[str] = ()
     ) -> None:
-        """An upgrade, and the API server told of what the chart has published then; as for `upgrade`."""
+        """Upgrade, and configure the API server with the chart's output; arguments as for `upgrade`."""
         hub = {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]}
         _, published = self.upgrade(people, blocked, hub, members=members)
         login.publish(self.context.cluster, published["authentication.yaml"])
         (self.folder / "ca.crt").write_text(published["ca.crt"])
 
     def person(self, email: str) -> Person:
-        """Somebody who has never been here."""
+        """A person who has never logged in."""
         home = self.folder / email.partition("@")[0]
         home.mkdir()
         ca = self.folder / "ca.crt"
@@ -134,16 +134,16 @@ class Site(Issuer):
 
     @property
     def cluster(self) -> configs.Cluster:
-        """The run's API server, as a kubeconfig names it."""
+        """The run's API server, in a kubeconfig's form."""
         return configs.chosen([Path(str(self.context.kubectl.kubeconfig))], "")[0]
 
     def forger(self, *, own: bool = False) -> Forger:
-        """Signs with the issuer's key, which an administrator can read, or with another under its name."""
+        """A signer with the issuer's key, which an administrator can read, or with another one under its name."""
         keys = json.loads(self.context.kubectl("get", "signingkeies.dex.coreos.com", "-n", SYSTEM, "-o", "json").stdout)
         return Forger(self.issuer, keys, own=own)
 
     def asked(self, token: str) -> dict[str, Any] | None:
-        """Whom the API server takes the bearer of a token for; None: it is refused."""
+        """The API server's user for the token's bearer; None: it is refused."""
         cluster = self.cluster
         request = urllib.request.Request(
             f"{cluster.server}{REVIEWS}", data=json.dumps(REVIEW).encode(), method="POST",

@@ -1,4 +1,4 @@
-"""A person at the notebooks' hub, by a real browser: logs in, chooses a size, opens JupyterLab, and runs cells."""
+"""A person at the notebooks' hub, in a real browser: logs in, chooses a size, opens JupyterLab, and runs cells."""
 
 import json
 import time
@@ -26,7 +26,7 @@ class NotebookWindow:
     """One window of one person.
 
     Args:
-        hub: the address that people know.
+        hub: its public address.
     """
 
     page: Browser
@@ -35,21 +35,21 @@ class NotebookWindow:
     password: str
 
     def log_in(self) -> None:
-        """From the hub's address by way of the issuer to the choice of a notebook, or to the one that runs."""
+        """Goes from the hub's address through the issuer to the choice of a notebook, or to the running one."""
         self.page.open(self.hub)
         fill_in(self.page, self.email, self.password)
         self.page.wait(f"location.href.startsWith({json.dumps(self.hub)}) && document.readyState === 'complete'",
                        "the way back to the hub", START_S)  # fmt: skip
 
     def start(self, profile: str = "small") -> float:
-        """Chooses a size and waits for JupyterLab; its seconds."""
+        """Chooses a size and waits for JupyterLab; returns the seconds."""
         began = time.monotonic()
         self.choose(profile)
         self.wait_lab()
         return round(time.monotonic() - began, 1)
 
     def choose(self, profile: str) -> None:
-        """Asks for a notebook of this size; while another is ending the hub offers no choice."""
+        """Requests a notebook of this size; while another is ending the hub offers no choice."""
         spawn = f"{self.hub}/hub/spawn"
         self._until(
             "document.querySelector('#profile') !== null", "the choice of a size", lambda: self.page.open(spawn)
@@ -58,41 +58,41 @@ class NotebookWindow:
         self.page.click("form[action*=spawn] [type=submit]")
 
     def stop(self) -> None:
-        """Ends the notebook, where one runs, by the hub's page."""
+        """Ends the notebook on the hub's page, if one runs."""
         self.page.open(f"{self.hub}/hub/home")
         self.page.wait("document.querySelector('#start') !== null", "the hub's page")
         runs = "!!(document.querySelector('#stop') || {}).offsetParent"
-        # A click before the page's scripts are there does nothing.
+        # A click before the page's scripts are loaded does nothing.
         self._until(f"!{runs}", "the end of the notebook", lambda: self.page.click("#stop"))
 
     def wait_lab(self) -> None:
-        """Until JupyterLab is there, with its launcher or what was open."""
+        """Waits until JupyterLab is loaded, with its launcher or what was open."""
         shown = "document.querySelector('.jp-LauncherCard, .jp-Notebook') !== null"
         gone = "document.querySelector('#jupyterlab-splash') === null"
         self.page.wait(f"location.pathname.includes('/lab') && {shown} && {gone}", "JupyterLab", START_S)
 
     def at_work(self) -> None:
-        """With a notebook that runs and its cells in front, after a check that ended it or failed, too."""
+        """Ensures a running notebook with its cells in front, even after a check that ended it or failed."""
         if not (self.page.run(f"{CELLS}.length") and self.answers()):
             self.stop()
             self.start()
             self.new_notebook()
 
     def answers(self) -> bool:
-        """Whether the notebook lets this window in; the page stays as it was when what it shows is gone."""
+        """Whether the notebook accepts this window; the page stays the same when its content is gone."""
         status = json.dumps(f"/user/{self.email}/api/status")
         return bool(self.page.run(f"fetch({status}).then(said => said.ok).catch(() => false)"))
 
     def new_notebook(self) -> None:
-        """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""
+        """Opens an empty JupyterLab, and a new notebook by its card in the launcher."""
         self.page.open(f"{self.hub}/user/{self.email}/lab?reset")
         self.wait_lab()
-        card = '.jp-LauncherCard[data-category="Notebook"]'  # a launcher that is still being drawn drops a click
+        card = '.jp-LauncherCard[data-category="Notebook"]'  # a launcher that is still being drawn ignores a click
         self._until(f"{CELLS}.length > 0", "a notebook with a cell", lambda: self.page.click(card))
-        self.page.wait_text("| Idle", START_S)  # a cell that is run before its kernel is there is dropped
+        self.page.wait_text("| Idle", START_S)  # a cell that is run before its kernel is ready is lost
 
     def _until(self, there: str, what: str, act: Callable[[], None]) -> None:
-        """Acts, and again every AGAIN_S, until an expression of the page is true. Raises CheckError."""
+        """Calls `act`, repeatedly every AGAIN_S, until an expression of the page is true. Raises CheckError."""
         end = time.monotonic() + START_S
         while not self.page.run(there):
             require(time.monotonic() < end, f"{what} does not come, the page shows: {self.page.text[:300]}")
@@ -101,7 +101,7 @@ class NotebookWindow:
                 self.page.wait(there, what, AGAIN_S)
 
     def cell(self, code: str, seconds: float = CELL_S) -> str:
-        """Types code into the last cell, runs it by Shift+Enter, and gives what stands below it when it has ended."""
+        """Types code into the last cell, runs it with Shift+Enter, and returns its output when it has ended."""
         at = int(self.page.run(f"{CELLS}.length")) - 1
         selector = f"{NOTEBOOK} .jp-CodeCell[data-next] .cm-content"
         self.page.run(f"{CELLS}.forEach((one, at) => one.toggleAttribute('data-next', at === {at}))")
@@ -113,11 +113,11 @@ class NotebookWindow:
         return str(self.page.run(f"{CELLS}[{at}].querySelector('.jp-OutputArea').innerText"))
 
     def says(self, code: str, due: str, seconds: float = CELL_S) -> str:
-        """As `cell`. Raises CheckError when the output lacks a text."""
+        """Like `cell`. Raises CheckError if the output lacks a text."""
         said = self.cell(code, seconds)
         require(due in said, f"the cell {code[:80]!r} lacks {due!r}, and says: {said[-600:]}")
         return said
 
     def seen(self, text: str, file: Path) -> Picture:
-        """What the window shows, for the report."""
+        """A picture of the window, for the report."""
         return photo(text, self.page.picture(file))

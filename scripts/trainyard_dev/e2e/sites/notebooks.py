@@ -1,4 +1,4 @@
-"""Notebooks on a run's cluster: log-in and notebooks switched on together, and all as before afterwards."""
+"""Notebooks on a run's cluster: log-in and notebooks switched on together; the previous state afterwards."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ from trainyard_dev.e2e.sites.login import ADA, BOB, Issuer
 from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 
 SPACE = f"{SYSTEM}-notebooks"
-PORT = 30557  # of every node, where the hub is reached
-TOLD_S = 120  # the API server looks once a minute
-DEX = 5556  # where the issuer's pod listens: what a NetworkPolicy sees of a way by a node's port
+PORT = 30557  # the hub's port on every node
+TOLD_S = 120  # the API server checks once a minute
+DEX = 5556  # the issuer's port in its pod, which NetworkPolicies see for connections to a node's port
 # Small enough for nodes of one machine.
 SMALL = {"cpu": 0.1, "cpuLimit": 2, "memory": "512Mi", "memoryLimit": "2Gi"}
 DEADLINE_S = 900
@@ -29,23 +29,23 @@ NOTEBOOK = "trainyard-notebook-ada-40example-2eorg"
 
 
 class Site(Issuer):
-    """The hub as the chart runs it on this cluster."""
+    """The hub that the chart runs on this cluster."""
 
     @property
     def hub(self) -> str:
-        """Where people go: of the node by which browsers and pods reach the issuer, too."""
+        """The hub's public address: that of the node where browsers and pods reach the issuer, too."""
         return f"http://{self.issuer.partition('//')[2].partition(':')[0]}:{PORT}"
 
     def tell(self, *, people: Sequence[str] = (ADA, BOB), blocked: Sequence[str] = (), **notebooks: Any) -> float:
-        """An upgrade, and the API server told of what the chart has published then; seconds of the upgrade.
+        """Upgrade, and configure the API server with the chart's output; returns the upgrade's seconds.
 
         Args:
-            people: whom the issuer knows.
-            blocked: whom the API server refuses.
+            people: those that the issuer has.
+            blocked: people that the API server refuses.
             notebooks: further values of the option.
         """
         hub = {"redirectURIs": [f"{self.hub}/hub/oauth_callback"], "namespace": SPACE}
-        preempt = {"scheduler": {"preempt": True}}  # off by default; a job is to displace a notebook
+        preempt = {"scheduler": {"preempt": True}}  # off by default; a job must displace a notebook
         option = {
             "enabled": True,
             "teams": ["*"],
@@ -63,12 +63,12 @@ class Site(Issuer):
 
     @contextmanager
     def desk(self, email: str) -> Iterator[NotebookWindow]:
-        """A person at a window of their own."""
+        """A person with their own window."""
         with browser.window(trusted=self.trusted) as page:
             yield NotebookWindow(page, self.hub, email, self.passwords[email])
 
     def uid(self, pod: str, namespace: str) -> str:
-        """Which pod has that name now. Raises CheckError when there is none."""
+        """The uid of the pod with that name. Raises CheckError if there is none."""
         found = had(self.context.kubectl.find("pod", pod, "-n", namespace), f"there is no pod {namespace}/{pod}")
         return str(found["metadata"]["uid"])
 
@@ -80,20 +80,20 @@ class Site(Issuer):
         return folder
 
     def picture(self, name: str) -> Path:
-        """Where a picture of that name goes."""
+        """The path of a picture with that name."""
         return self.folder / f"{name}.png"
 
 
 @contextmanager
 def site(context: Context, folder: Path) -> Iterator[Site]:
-    """Both options switched on for the time of the block; afterwards neither, and no notebook."""
+    """Both options switched on while the block runs; afterwards neither, and no notebook."""
     _none(context)
     with Site.on(context, folder) as found:
         yield found
 
 
 def _wait_until_read(context: Context, text: str) -> None:
-    """Tells the API server whose tokens count, and waits until it says that it has read it. Raises CheckError."""
+    """Configures the API server's trusted issuers, and waits until it has read them. Raises CheckError."""
     login.publish(context.cluster, text)
     due = f'hash="sha256:{hashlib.sha256(text.encode()).hexdigest()}"'
     wait = patience(TOLD_S)
@@ -102,7 +102,7 @@ def _wait_until_read(context: Context, text: str) -> None:
 
 
 def _none(context: Context) -> None:
-    """Ends notebooks that an earlier run has left on a kept cluster, and their homes."""
+    """Removes notebooks that an earlier run left on a kept cluster, and their homes."""
     context.kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true")
     for one in context.kubectl.get("pvc", "-A"):
         name, space = one["metadata"]["name"], one["metadata"]["namespace"]

@@ -1,4 +1,4 @@
-"""A member as the checks of log-in have one: a home, a browser, `trainyard` and kubectl, and nothing else."""
+"""A member in the checks of log-in: a home, a browser, `trainyard` and kubectl, and nothing else."""
 
 import json
 import os
@@ -20,7 +20,7 @@ WRONG = "Invalid Email Address and password"
 
 
 def fill_in(page: browser.Browser, email: str, password: str) -> None:
-    """The issuer's form, and sends it."""
+    """Fills in the issuer's form, and sends it."""
     page.fill("#login", email)
     page.fill("#password", password)
     page.click("#submit-login")
@@ -28,11 +28,11 @@ def fill_in(page: browser.Browser, email: str, password: str) -> None:
 
 @dataclass
 class Person:
-    """Somebody who has never been here.
+    """A person who has never logged in.
 
     Args:
         home: holds the kubeconfig and the tokens.
-        issuer: where one logs in, and `ca` its authority.
+        issuer: the log-in page, and `ca` its authority.
         trusted: digest of the issuer's key, for the browser.
     """
 
@@ -46,33 +46,33 @@ class Person:
 
     @property
     def config(self) -> Path:
-        """What `trainyard login` has written."""
+        """The path of the kubeconfig that `trainyard login` has written."""
         return self.home / "kubeconfig"
 
     @property
     def env(self) -> dict[str, str]:
-        """Of this person's shell."""
+        """Environment of this person's shell."""
         return {"KUBECONFIG": str(self.config), "TRAINYARD_LOGIN": str(self.home / "login"), "BROWSER": "true"}
 
     @property
     def kept(self) -> dict[str, str]:
-        """The tokens as `trainyard login` keeps them."""
+        """The tokens in the file of `trainyard login`."""
         (file,) = (self.home / "login").glob("*.json")
         found: dict[str, str] = json.loads(file.read_text())
         return found
 
     @property
     def token(self) -> str:
-        """The kept ID token."""
+        """The stored ID token."""
         return self.kept["id_token"]
 
     def forget_token(self) -> None:
-        """Makes the kept ID token an old one, so that the next command asks for another."""
+        """Makes the stored ID token expire, so that the next command requests another."""
         (file,) = (self.home / "login").glob("*.json")
         file.write_text(json.dumps(self.kept | {"id_token": "e30.eyJleHAiOjF9.x"}))
 
     def log_in(self, wrong: str = "") -> float:
-        """By `trainyard login` and a real browser; its seconds. `wrong` is typed first, and must be refused."""
+        """Logs in with `trainyard login` and a real browser; returns the seconds. `wrong` comes first and must fail."""
 
         def way(page: browser.Browser, address: str, _: str) -> None:
             page.open(address)
@@ -89,7 +89,7 @@ class Person:
         return self._log_in(way)
 
     def log_in_by_code(self) -> float:
-        """By `trainyard login --device`: the browser might be anywhere, and is told the address and the code."""
+        """Logs in with `trainyard login --device`: the browser could be anywhere, and gets the address and the code."""
 
         def way(page: browser.Browser, address: str, code: str) -> None:
             page.open(address)
@@ -104,7 +104,7 @@ class Person:
         return self._log_in(way, "--device")
 
     def refused_at_the_page(self) -> None:
-        """The issuer takes this password no more. Raises TrainyardError when it does."""
+        """Checks that the issuer refuses this password. Raises TrainyardError if it accepts it."""
 
         def way(page: browser.Browser, address: str, _: str) -> None:
             page.open(address)
@@ -146,16 +146,16 @@ class Person:
         return round(time.monotonic() - began, 1)
 
     def kubectl(self, *args: str) -> tuple[int, str]:
-        """(code, what it said)."""
+        """Run kubectl; returns (code, output)."""
         return self._run(tools.binary("kubectl"), *args)
 
     def may(self, *verb: str) -> str:
-        """What `kubectl auth can-i` says: yes or no."""
+        """The answer of `kubectl auth can-i`: yes or no."""
         done = self._done(tools.binary("kubectl"), "auth", "can-i", *verb)  # warnings go to standard error
         return (done.stdout or done.stderr or "nothing").strip().splitlines()[-1]
 
     def trainyard(self, *args: str | Path, timeout: float = PROGRAM_S) -> tuple[int, str]:
-        """(code, what it said)."""
+        """Run trainyard; returns (code, output)."""
         return self._run(ROOT / "bin" / "trainyard", *args, timeout=timeout)
 
     def _run(self, *argv: str | Path, timeout: float = PROGRAM_S) -> tuple[int, str]:
@@ -167,4 +167,4 @@ class Person:
 
 
 class _RefusedError(Exception):
-    """The page said what it should; nobody is logged in."""
+    """The page showed the expected refusal; the log-in failed."""

@@ -1,4 +1,4 @@
-"""Makes and pushes a stand-in of upstream's images when a check asks."""
+"""Makes and pushes a stand-in for upstream's images on request."""
 
 import threading
 
@@ -7,11 +7,11 @@ from trainyard_dev.corpus.stand_in import image
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.images import registry
 
-_ONE = threading.Lock()  # several checks ask for the same one
+_ONE = threading.Lock()  # several checks request the same one
 
 
 def make(context: Context, trainer: str) -> None:
-    """Returns when the cluster's registry has it. TrainyardError where nothing makes images in this run."""
+    """Returns when the cluster's registry has it. TrainyardError if this run can't make images."""
     if context.supply is None:
         raise TrainyardError("this run makes no images", where=image(trainer).ref, hint="run it by `make e2e`")
     base = context.supply.base

@@ -1,4 +1,4 @@
-"""A node that stops as when its power fails, and comes back: nothing on it runs meanwhile, its disk stays."""
+"""A node that stops as in a power failure, and restarts: nothing on it runs meanwhile, its disk stays."""
 
 import time
 
@@ -7,7 +7,7 @@ from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import patience, require
 
 PATIENCE_S = 180.0
-# Nobody is asked to end: kubelet and the runtime first, so that they restart nothing, then whatever is in a pod.
+# Nothing gets a grace period: kubelet and the runtime first, so that they restart nothing, then all processes in pods.
 STOP = """
 systemctl kill --signal=KILL kubelet containerd
 systemctl stop kubelet containerd
@@ -25,10 +25,10 @@ START = "systemctl reset-failed kubelet containerd; systemctl start containerd k
 
 
 def stop(context: Context, node: str, seconds: float) -> tuple[bool, float]:
-    """Stops it for that time, and waits until all that belongs on it is on again.
+    """Stops the node for that time, and waits until everything on it runs again.
 
     Returns:
-        Whether the cluster took it for lost meanwhile, and the seconds from its start until all is on.
+        Whether the cluster treated it as lost meanwhile, and the seconds from its start until everything runs.
     """
     pods, lost = _pods(context, node), False
     end = time.monotonic() + seconds
@@ -46,7 +46,7 @@ def stop(context: Context, node: str, seconds: float) -> tuple[bool, float]:
 
 
 def log(context: Context, node: str, namespace: str, run: str) -> list[str]:
-    """What pods of a run have written, oldest first, out of the runtime's own files on the node; whole lines alone."""
+    """Complete lines that a run's pods wrote, oldest first, from the runtime's own files on the node."""
     files = f"/var/log/pods/{namespace}_{run}-*/*/*.log"
     text = context.engine.exec(node, ["bash", "-c", f"cat {files}"], timeout=60).stdout
     found = sorted(line.split(" ", 3) for line in text.splitlines() if line.count(" ") >= 3)
@@ -54,7 +54,7 @@ def log(context: Context, node: str, namespace: str, run: str) -> list[str]:
 
 
 def _pods(context: Context, node: str) -> dict[str, int]:
-    """Pods of the node that DaemonSets keep there: name -> how often their containers had been started."""
+    """DaemonSets' pods on the node: name -> how often their containers had been started."""
     found = context.kubectl.get("pods", "-A", f"--field-selector=spec.nodeName={node}")
     return {
         f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": sum(
@@ -72,7 +72,7 @@ def _ready(context: Context, node: str) -> bool:
 
 
 def _await_all(context: Context, node: str, before: dict[str, int]) -> None:
-    """Until the node is ready, offers its GPUs, and each DaemonSet's pod has been started again."""
+    """Waits until the node is ready, offers its GPUs, and each DaemonSet's pod has been restarted."""
     wait, due = patience(PATIENCE_S), context.gpus.get(node, 0)
     while True:
         now = _pods(context, node)

@@ -1,6 +1,6 @@
-"""An MLflow tracking server that keeps what it is asked and knows no more than the calls of our agent.
+"""An MLflow tracking server that records requests and implements only the calls of our agent.
 
-Of tests below a cluster it is imported, into a pod it travels as text: `python3 -c TEXT` serves at port 5000 and prints
+Unit tests import it, and it is copied into a pod as text: `python3 -c TEXT` serves at port 5000 and prints
 each call as a line of JSON.
 """
 
@@ -15,7 +15,7 @@ REFUSED = {"error_code": "INVALID_PARAMETER_VALUE", "message": "the parameter wa
 
 
 class Tracking(BaseHTTPRequestHandler):
-    """Gives each experiment and run its name as its id; refuses parameters of the names in `server.refused`."""
+    """Gives each experiment and run its name as its id; refuses parameters with names in `server.refused`."""
 
     server: "Server"
 
@@ -33,13 +33,13 @@ class Tracking(BaseHTTPRequestHandler):
         self.answer(400 if refused else 200, REFUSED if refused else made)
 
     def keep(self, body: Any) -> None:
-        """Puts the call with its body and log-in among those asked."""
+        """Records the call with its body and log-in."""
         call = self.path.partition("/api/2.0/mlflow/")[2].partition("?")[0]
         self.server.asked.append((call, body, self.headers.get("Authorization", "")))
         print(json.dumps({"call": call, "body": body}), flush=True)
 
     def answer(self, code: int, body: Any) -> None:
-        """One object."""
+        """Sends one object."""
         data = json.dumps(body).encode()
         self.send_response(code)
         self.send_header("Content-Length", str(len(data)))
@@ -47,7 +47,7 @@ class Tracking(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Calls are told by `keep`."""
+        """Logs nothing: `keep` prints the calls."""
 
 
 class Server(ThreadingHTTPServer):

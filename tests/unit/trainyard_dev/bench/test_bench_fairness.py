@@ -146,7 +146,7 @@ def test_figures_and_section_come_from_results() -> None:
     assert "claims+share" in text
     assert "not served" not in text
     some = fairness.figures([result("claims+share", "ours-reclaim", 1, {"served_percent": 90})])
-    assert "are not served where every running pod has 8" in fairness.section(some)
+    assert "are not served if every running pod has 8 GPUs" in fairness.section(some)
 
 
 def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_no_end() -> None:
@@ -157,4 +157,4 @@ def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_n
     reported = fairness.section(fairness.figures(found))
     assert "| `volcano-default` | 0.3 |" in reported and "| `volcano-default` | 80 |" in reported
     assert "| `ours-reclaim` | 69 |" in reported
-    assert "As taking back may find no end, the chart takes nothing back" in reported
+    assert "Because reclaiming may not end, the chart disables it by default" in reported

@@ -119,8 +119,8 @@ def test_the_section_shows_the_bound_and_every_configuration_and_embeds_what_is_
 def test_the_section_compares_the_lists_of_each_share() -> None:
     quarter = _results(["ours"], "default@0.25") + _results(["ours"], "cpu050@0.25")
     text = packing.section(packing.figures(_results(["ours"], "default@0.1") + quarter))
-    assert "### Lists beside each other, 25 % of the nodes" in text
-    assert "Lists beside each other, 10 %" not in text
+    assert "### Lists compared, 25 % of the nodes" in text
+    assert "Lists compared, 10 %" not in text
     assert "| configuration | default@0.25 | cpu050@0.25 |" in text
     assert "| `ours` | 2 | 8 | 8 | 91.5 | 91.5 | 5 |" in text
     assert "`default@0.1`:\n" in text

@@ -177,7 +177,7 @@ def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> Non
 
 def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
     made = built(fake_bench)
-    assert "In no case measured" in page.render(made)
+    assert "In no measured case" in page.render(made)
     worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
     text = page.render(replace(made, figures=worse))
     assert "| fake: small | GPUs used, % | 80 (91–92) | `kube-default` | 91.5 (91–92) | 100 | 1-2 |" in text

@@ -1,4 +1,4 @@
-"""A component from YAML between two of Python's."""
+"""A component from YAML between two Python components."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A step that makes a Job of Kubernetes' own and hands on how many of its pods succeeded."""
+"""A step that makes a Kubernetes Job and outputs how many of its pods succeeded."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ JOB = {
     },
 }  # fmt: skip
 BARE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "not-for-steps-"}, "spec": POD}
-LATER = {**BARE, "kind": "{kind}"}  # which lint can't know
+LATER = {**BARE, "kind": "{kind}"}  # not known to lint
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)

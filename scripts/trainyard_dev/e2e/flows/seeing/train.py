@@ -1,4 +1,4 @@
-"""Writes what the commands that look at runs read: numbers, numbers by step, and event files of TensorBoard."""
+"""Writes the data that commands about runs read: numbers, numbers by step, and event files of TensorBoard."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 
 def main() -> None:
-    """The loss falls from 1 by the rate at each step."""
+    """Write a loss that falls from 1 by the rate at each step."""
     flags = argparse.ArgumentParser()
     flags.add_argument("--rate", type=float, required=True)
     rate = flags.parse_args().rate

@@ -1,4 +1,4 @@
-"""A step that puts a registered version into the place of the one in service, without a gate before it."""
+"""A step that replaces the version in service by a registered one, without a gate before it."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Asks services again and again, one after the other in a thread each, and says for each request when and how long.
+"""Sends requests to services repeatedly, in one thread per service, and prints the time and duration of each.
 
-Arguments: seconds, an object of the store (bucket/name), then name=URL for each web service. A line a request: name,
-Unix seconds, seconds that it took, -1 for one without an answer.
+Arguments: seconds, an object of the store (bucket/name), then name=URL for each web service. Prints one line per
+request: name, Unix seconds, duration in seconds, -1 for one without an answer.
 """
 
 import io
@@ -45,7 +45,7 @@ def watch(who: str, ask: Callable[[], None]) -> None:
         try:
             ask()
             took = time.perf_counter() - start
-        except Exception:  # whatever kept the answer away, it is a request that was lost
+        except Exception:  # whatever the error, the request counts as lost
             took = -1.0
         lines.append(f"{who} {began:.4f} {took:.5f}")
         time.sleep(PAUSE_S)

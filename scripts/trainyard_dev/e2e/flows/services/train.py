@@ -1,6 +1,6 @@
-"""A training job that computes in every second window of the clock: its neighbours are seen with it and without.
+"""A training job that computes in every second window of the clock: its neighbours are measured with and without it.
 
-What a rank has learnt is nothing worth: it runs until it is removed. One argument: seconds of a window.
+The training's result is irrelevant: it runs until it is removed. One argument: seconds of a window.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The guest's initial files, packed as the kernel wants them (cpio, format newc)."""
+"""The guest's initramfs in the kernel's format (cpio, newc)."""
 
 import re
 import stat
@@ -31,7 +31,7 @@ def build(kernel: Kernel, work: Path) -> Path:
 
 
 def in_order(modules: list[Path], wanted: tuple[str, ...]) -> list[Path]:
-    """The wanted modules and what they need, each after what it needs."""
+    """The wanted modules and their dependencies, each after its own."""
     by_name = {_name(path.stem): path for path in modules}
     ordered: list[Path] = []
 
@@ -55,7 +55,7 @@ def _name(text: str) -> str:
 
 
 def _needs(module: Path) -> list[str]:
-    """What a module's own description says it depends on."""
+    """The dependencies in a module's own metadata."""
     found = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
     return [_name(name) for name in found[1].decode().split(",") if name] if found else []
 
@@ -77,7 +77,7 @@ class Archive:
         self._pad()
 
     def finish(self) -> bytes:
-        """The whole archive with its end mark."""
+        """The whole archive with its trailer."""
         self.add("TRAILER!!!", 0)
         return bytes(self._content)
 

@@ -1,4 +1,4 @@
-"""Runs the guest once and reads what it says."""
+"""Runs the guest once and reads its output."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ MEMORY = "256M"
 
 
 def missing() -> str:
-    """Why no guest can run here; empty when one can. Downloads the kernel when the cache lacks it."""
+    """The reason why no guest can run here; empty if one can. Downloads the kernel if the cache lacks it."""
     if not shutil.which(QEMU):
         run([ROOT / "bin" / "bootstrap", "--guest"], check=False, timeout=300)
     if not shutil.which(QEMU):
@@ -36,10 +36,10 @@ def boot(variables: dict[str, str], timeout: float = 600) -> dict[str, str]:
         timeout: seconds after which the guest is ended.
 
     Returns:
-        the facts that the guest stated, by name.
+        the facts that the guest printed, by name.
 
     Raises:
-        TrainyardError: it did not come to its end; the message holds the last lines of its console.
+        TrainyardError: it did not complete; the message has the last lines of its console.
     """
     kernel = packages.find()
     with tempfile.TemporaryDirectory() as folder:
@@ -68,13 +68,13 @@ def boot(variables: dict[str, str], timeout: float = 600) -> dict[str, str]:
 
 
 def parse(text: str) -> dict[str, str]:
-    """The facts in what the guest's init printed; other lines are left out."""
+    """The facts in the init's output; other lines are ignored."""
     found = re.findall(r"^FACT (\S+) ?(.*?)\r?$", text, re.MULTILINE)
     return {name: value.strip() for name, value in found}
 
 
 def _interface(name: str) -> list[str]:
-    """A network card on a network of its own, on which the host is 10.0.2.2."""
+    """A network card on its own network, on which the host is 10.0.2.2."""
     return ["-netdev", f"user,id={name}", "-device", f"virtio-net-pci,netdev={name},romfile="]
 
 

@@ -12,7 +12,7 @@ from trainyard.paths import cache_dir
 from trainyard.pipelines.local import debian
 from trainyard.shell import run
 
-# The smallest of Debian's kernels that has virtio and NFS; this package stands for the current one.
+# Debian's smallest kernel with virtio and NFS; this package depends on the current one.
 KERNEL = "linux-image-cloud-amd64"
 TOOLS = "busybox-static"
 
@@ -25,30 +25,30 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """The kernel itself."""
+        """The path of the kernel."""
         return next((self.root / "boot").glob("vmlinuz-*"))
 
     @property
     def version(self) -> str:
-        """Its release, such as 6.1.0-56-cloud-amd64."""
+        """Its version, such as 6.1.0-56-cloud-amd64."""
         return self.image.name.removeprefix("vmlinuz-")
 
     @property
     def modules(self) -> list[Path]:
-        """All its loadable modules."""
+        """The paths of all its loadable modules."""
         return sorted((self.root / "lib" / "modules" / self.version).rglob("*.ko"))
 
     @property
     def busybox(self) -> Path:
-        """One static program with the usual commands."""
+        """The path of a static program with the usual commands."""
         return self.root / "bin" / "busybox"
 
 
 def find() -> Kernel:
-    """The kernel in the cache, downloaded when the cache has none (28 MB).
+    """The kernel in the cache, downloaded if necessary (28 MB).
 
     Raises:
-        TrainyardError: it can't be had here.
+        TrainyardError: it is not available here.
     """
     if platform.machine() != "x86_64":
         raise TrainyardError(f"the guest's kernel is for x86_64, this machine is {platform.machine()}")
