@@ -95,7 +95,7 @@ def compare(
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy_before: float
     accuracy_after: float

@@ -14,7 +14,7 @@ from components.images import TORCH
 
 @dsl.component(base_image=TORCH, install_kfp_package=False)
 def find(base: str, model: dsl.Output[dsl.Model]) -> NamedTuple("Found", [("uri", str), ("name", str)]):
-    """Finds a registered model by `name` (the newest) or `name@version`, and brings its files."""
+    """Finds a registered model by `name` (the newest) or `name@version`, and copies its files."""
     from mnist import registry
 
     card = registry.find(base)
@@ -26,7 +26,7 @@ def find(base: str, model: dsl.Output[dsl.Model]) -> NamedTuple("Found", [("uri"
 
 @dsl.component(base_image=TORCH, install_kfp_package=False)
 def prepare(source: str, skip: int, samples: int, dataset: dsl.Output[dsl.Dataset]) -> int:
-    """Takes the `samples` training images behind the first `skip`, which the model has seen; returns how many."""
+    """Selects the `samples` training images after the first `skip`, which the model has seen; returns how many."""
     from mnist import prepare
 
     dataset.metadata.update(prepare.prepare(source, dataset.path, samples, skip))
@@ -73,7 +73,7 @@ def keep(
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy_before: float
     accuracy_after: float
@@ -94,7 +94,7 @@ def finetune(
     gain: float = 0.0,
 ) -> Outputs:
     found = with_store(find(base=base))
-    found.set_caching_options(False)  # the newest model is another one tomorrow
+    found.set_caching_options(False)  # the newest model may be another one tomorrow
     prepared = with_store(prepare(source=source, skip=skip, samples=samples))
     dataset = prepared.outputs["dataset"]
     tuned = pytorch_job(

@@ -53,7 +53,7 @@ def register(
     accuracy: float,
     registered: dsl.Output[dsl.Model],
 ) -> NamedTuple("Registered", [("uri", str), ("version", str), ("accuracy", float)]):
-    """Puts the model into the team's registry under a version made of its content; says where it is."""
+    """Puts the model into the team's registry under a version made from its content; returns where it is."""
     import shutil
 
     from mnist import registry
@@ -66,7 +66,7 @@ def register(
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy: float
     model: str

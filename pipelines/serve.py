@@ -1,7 +1,7 @@
-"""From data to a model in service: prepare, train, evaluate, register, and put it into the place of the one in service.
+"""From data to a model in service: prepare, train, evaluate, register, and replace the version in service.
 
-Only a version that is at least as accurate goes there; one that does not get ready goes back by itself. Before the
-first run somebody serves the model once: trainyard serve digits
+Only a version that is at least as accurate replaces it; one that does not get ready is rolled back. Serve the model
+once before the first run: trainyard serve digits
 
 trainyard submit pipelines/serve.py --param epochs=3
 trainyard run --local pipelines/serve.py
@@ -38,7 +38,7 @@ def export(model: dsl.Input[dsl.Model], dataset: dsl.Input[dsl.Dataset], served:
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy: float
     version: str

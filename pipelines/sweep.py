@@ -3,7 +3,7 @@
     trainyard submit pipelines/sweep.py --param method=halving --param trials=8
     trainyard run --local pipelines/sweep.py --param method=grid
 
-Trials of a round run beside each other, each as a training job of its own. Successive halving trains all trials
+Trials of a round run in parallel, each as its own training job. Successive halving trains all trials
 briefly, keeps the better half, and trains it twice as long, twice over; the best of all rounds is registered.
 """
 
@@ -134,7 +134,7 @@ def keep(judged: dsl.PipelineTask, dataset: object, name: object) -> dsl.Pipelin
 
 
 class Outputs(NamedTuple):
-    """What the pipeline gives."""
+    """Outputs of the pipeline."""
 
     accuracy: float
     model: str

@@ -1,4 +1,4 @@
-"""The chart as real helm makes it, asked once for each profile with its values as long as the chart stays the same."""
+"""The chart as rendered by real helm, once for each profile with its values as long as the chart stays the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Values = dict[str, Any] | Path
 
 
 def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-    """The only object of this kind and name there; without a namespace, of several that of the release's own."""
+    """The only object of this kind and name; of several, without `namespace`, the one in the release's namespace."""
     found = [obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
     if namespace or len(found) > 1:
         found = [obj for obj in found if obj["metadata"].get("namespace") == (namespace or helm.NAMESPACE)]
@@ -34,7 +34,7 @@ def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str
 
 
 def kept(chart: Path) -> Path:
-    """Where what helm has made of this chart stays; what it made of others goes."""
+    """The folder of this chart's kept renderings; removes those of other charts."""
     digest = hashlib.sha256(f"{programs.find('helm')}{tools.tested_kubernetes()}".encode())
     for file in sorted(path for path in chart.rglob("*") if path.is_file()):
         digest.update(str(file.relative_to(chart)).encode() + file.read_bytes())
@@ -46,9 +46,9 @@ def kept(chart: Path) -> Path:
 
 
 class Rendering:
-    """`render(values, profile="cloud", sets=["a=b"])` are the objects; who asks the same gets the same, unchanged.
+    """`render(values, profile="cloud", sets=["a=b"])` returns the objects; equal calls return the same, unchanged.
 
-    The chart is assembled without csi-driver-nfs, whose repository the tests don't ask.
+    The chart is assembled without csi-driver-nfs, whose repository the tests don't use.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ class Rendering:
         serves: Sequence[str] = (),
         again: bool = False,
     ) -> Objects:
-        """Every object that a profile installs, hooks included; with `again` helm is asked whatever it has said."""
+        """Every object that a profile installs, hooks included; with `again` helm runs even if the result is known."""
         files = self.files(*values)
         texts = [file.read_text() for file in (*parts.profile_files(profile), *files)]
         key = profile, tuple(texts), tuple(sets), tuple(serves)
@@ -86,7 +86,7 @@ class Rendering:
         return self._made[key]
 
     def files(self, *values: Values) -> list[Path]:
-        """These values as files, until the next ones are asked for."""
+        """These values as files, which last until the next call."""
         found = [one if isinstance(one, Path) else self.folder / f"values-{at}.yaml" for at, one in enumerate(values)]
         for file, one in zip(found, values, strict=True):
             if not isinstance(one, Path):
@@ -98,13 +98,13 @@ class Rendering:
         return images.listed(profile, sets=sets, render=lambda of, sets, values: self(*values, profile=of, sets=sets))
 
     def refusal(self, *values: Values, **more: Any) -> str:
-        """Why these are refused."""
+        """The error with which these values are refused."""
         with pytest.raises(TrainyardError) as caught:
             self(*values, **more)
         return str(caught.value)
 
     def errors(self, *values: Values, **more: Any) -> list[str]:
-        """What doesn't fit together, one sentence each; an empty list when the chart takes the values."""
+        """The contradictions in the values, one sentence each; empty when the chart accepts them."""
         try:
             self(*values, **more)
         except TrainyardError as error:

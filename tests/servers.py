@@ -18,23 +18,23 @@ USER, PASSWORD = "".join(secrets.choice(string.ascii_uppercase) for _ in range(2
 
 @dataclass
 class Server:
-    """A running server; `root` is its root user's access."""
+    """A running server; `root` has its root user's keys."""
 
     root: Access
     folder: Path
 
     def client(self, user: str, password: str) -> Minio:
-        """A client for one of its users."""
+        """A client for one of the server's users."""
         return connect.client(Access(self.root.endpoint, user, password, "us-east-1", self.root.ca), patient=False)
 
     @property
     def admin(self) -> Minio:
-        """A client for its root user."""
+        """A client for the server's root user."""
         return self.client(self.root.user, self.root.password)
 
 
 def env_of(to: Access) -> dict[str, str]:
-    """The variables by which a pod reaches the store."""
+    """The variables with which a pod reaches the store."""
     return {"S3_ENDPOINT": to.endpoint, "S3_ACCESS_KEY": to.user, "S3_SECRET_KEY": to.password, "S3_REGION": to.region,
             "S3_CA": to.ca}  # fmt: skip
 
@@ -42,7 +42,7 @@ def env_of(to: Access) -> dict[str, str]:
 def start(
     folder: Path, certs: Path, ca: str = "", *, user: str = USER, password: str = PASSWORD, port: int = 0, **env: str
 ) -> tuple[processes.Server, Server]:
-    """Start a server and wait until it answers. `port` 0: a free one; `env`: further variables of it."""
+    """Start a server and wait until it answers. `port` 0: a free one; `env`: further variables."""
     port, scheme = port or processes.free_ports(1)[0], "https" if ca else "http"
     folder.mkdir(parents=True, exist_ok=True)
     env = {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": password, "HOME": str(folder), **env}

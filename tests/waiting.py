@@ -6,7 +6,7 @@ from typing import Any
 
 
 def wait(look: Callable[[], Any], what: str, seconds: float = 20.0, every: float = 0.05) -> Any:
-    """What `look`, asked each `every` seconds, gives once it gives something."""
+    """Calls `look` every `every` seconds until it returns something true, and returns that."""
     end = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < end, f"{what} did not come"

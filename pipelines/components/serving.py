@@ -1,4 +1,4 @@
-"""A trained model as steps: registered, judged against the version in service, put in its place or not."""
+"""Steps for a trained model: register it, compare it with the version in service, and replace that or not."""
 
 import functools
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from components.store import stored
 
 
 def anew(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.PipelineTask]:
-    """A component that never comes out of the cache: what is in service may be another one by now."""
+    """A component that is never cached: another version may be in service by now."""
 
     @functools.wraps(component)
     def task(**arguments: object) -> dsl.PipelineTask:
@@ -25,13 +25,13 @@ def anew(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.Pipeli
 def register_model(
     model: dsl.Input[dsl.Model], name: str, registered: dsl.Output[dsl.Model], card: dict = {}, metrics: dict = {}
 ) -> NamedTuple("Registered", [("uri", str), ("version", str)]):
-    """Registers the files of a model as a version, whose name is made of the content.
+    """Registers the files of a model as a version, whose name is made from the content.
 
     Args:
         name: the model's name: lower-case letters, digits and hyphens.
-        card: what the files' own model.json does not say: framework, inputs, outputs, data, code; see
+        card: fields that the files' own model.json lacks: framework, inputs, outputs, data, code; see
             charts/serving/README.md.
-        metrics: numbers by which it is compared, beside those of the artifact and of metrics.json.
+        metrics: numbers by which it is compared, besides those of the artifact and of metrics.json.
 
     Returns where it is, and its `version`.
     """
@@ -55,9 +55,9 @@ def gate_model(
     """Compares a registered version with the one in service.
 
     Args:
-        metric: which number of their cards.
+        metric: the number of their cards to compare.
         gain: how much better it has to be; below 0: how much worse it may be.
-        minimum: what it has to reach in any case.
+        minimum: the value that it has to reach in any case.
         lower: less is better, as for a loss.
         strict: the run fails when it does not pass.
 
@@ -72,10 +72,10 @@ def gate_model(
 @stored
 @dsl.component(base_image=PIPELINE, install_kfp_package=False)
 def serve_model(name: str, version: str, timeout: str = "10m") -> str:
-    """Brings a registered version into the place of the one in service, and waits until every replica of it answers.
+    """Replaces the version in service by a registered one, and waits until all its replicas answer.
 
-    A version that does not get ready in time goes back to the one before, and the step fails. The model is put into
-    service once by a member: trainyard serve NAME.
+    A version that does not get ready in time is rolled back, and the step fails. A member has to put the model into
+    service once: trainyard serve NAME.
 
     Returns the version that is in service.
     """

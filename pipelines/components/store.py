@@ -19,7 +19,7 @@ def with_store(task: dsl.PipelineTask) -> dsl.PipelineTask:
 
 
 def stored(component: BaseComponent) -> Callable[..., dsl.PipelineTask]:
-    """A component whose tasks always have the keys; `.component` is the bare one."""
+    """A component whose tasks always have the keys; `.component` is the original one."""
 
     @functools.wraps(component.python_func)
     def task(**arguments: object) -> dsl.PipelineTask:

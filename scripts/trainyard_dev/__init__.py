@@ -1,4 +1,4 @@
-"""The laboratory: builds, makes clusters, tests end to end and measures. It runs from a checkout; no wheel has it.
+"""The laboratory: builds, makes clusters, tests end to end and measures. It runs from a checkout and is in no wheel.
 
 Importing it makes the product call the pinned helm and kubectl instead of those on PATH.
 """
@@ -9,7 +9,7 @@ from trainyard import programs, shell
 
 
 def pinned(name: str) -> Path | None:
-    """A program of versions.yaml, built first where the cache lacks it; None for a name that no set builds."""
+    """Path of a program of versions.yaml, built first if the cache lacks it; None for a name that no set builds."""
     from trainyard_dev import tools
     from trainyard_dev.versions import load
 

@@ -1,4 +1,4 @@
-"""Argo's real controller on the tests' API server, with the account, rights and settings that the chart gives it."""
+"""Argo's real controller on the tests' API server, with the account, rights and settings of the chart."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ Objects = list[dict[str, Any]]
 
 
 def quiet(objects: Objects) -> None:
-    """Keeps controllers from their port for figures, so that several of them fit on one machine."""
+    """Disables controllers' metrics ports, so that several can run on one machine."""
     settings = next(one for one in objects if one["kind"] == "ConfigMap" and one["metadata"]["name"] == NAME)
     config = yaml.safe_load(settings["data"]["config"]) | {"metricsConfig": {"enabled": False}}
     settings["data"]["config"] = yaml.safe_dump(config)
@@ -29,9 +29,9 @@ class Controller:
     """The program of one Deployment; `restart` replaces it as a killed pod is replaced.
 
     Args:
-        name: of the Deployment and, unless `account` says otherwise, its account.
-        env: variables beside those of the Deployment, or in their place.
-        before: a command that the program's own stands behind, such as one that limits it.
+        name: of the Deployment and, unless `account` is given, its account.
+        env: variables in addition to the Deployment's, or instead of them.
+        before: a command to run the program's with, such as one that limits it.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Controller:
 
     @property
     def log(self) -> str:
-        """What it has said since its last start."""
+        """The program's output since its last start."""
         return self._log().read_text(errors="replace")
 
     @property
@@ -67,7 +67,7 @@ class Controller:
         return self._process.ended
 
     def start(self, wait: bool = True) -> None:
-        """Starts it and, with `wait`, until it has seen what is there. Raises TrainyardError when it ends at once."""
+        """Starts it; with `wait`, waits until it has seen all objects. Raises TrainyardError when it ends at once."""
         self._count += 1
         argv = [*self.before, tools.binary("workflow-controller"), *self._args]
         self._process = Server(argv, self._log(), self._env)
@@ -75,7 +75,7 @@ class Controller:
             self._process.wait(lambda: STARTED in self.log, READY_S)
 
     def kill(self) -> None:
-        """Ends it without a word."""
+        """Kills the program."""
         assert self._process
         self._process.stop()
 

@@ -1,4 +1,4 @@
-"""A real browser, headless, driven by its own DevTools protocol: what a person would see and do on a page."""
+"""A real browser, headless, driven by its own DevTools protocol, to see and do on a page what a person would."""
 
 import base64
 import json
@@ -28,31 +28,31 @@ def program() -> str | None:
 
 
 def missing() -> str:
-    """Why no browser can run here; empty when one can. Installs it where the system's packages can be had."""
+    """Why no browser can run here; empty when one can. Installs it where the system's packages are available."""
     if not program():
         run([ROOT / "bin" / "bootstrap", "--browser"], check=False, timeout=INSTALL_S)
     return "" if program() else "there is no Chromium here (bin/bootstrap --browser installs it on Debian)"
 
 
 class Browser:
-    """One window with one page. Every wait ends with an error that has the page's text in it."""
+    """One window with one page. A wait that times out raises an error with the page's text."""
 
     def __init__(self, address: str) -> None:
         import websocket  # comes with the Kubernetes client
 
         self._socket = websocket.create_connection(address, timeout=WAIT_S, suppress_origin=True)
         self._count = 0
-        self.errors: list[str] = []  # what scripts of the page have complained of
+        self.errors: list[str] = []  # errors of the page's scripts
         for domain in ("Page", "Runtime"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One command of the protocol; events that come meanwhile are kept where they are errors."""
+        """Sends one command of the protocol; keeps errors among the events that come meanwhile."""
         self._count += 1
         self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
         while True:
             said = json.loads(self._socket.recv())
-            if said.get("method") == "Page.javascriptDialogOpening":  # a page that asks before it is left: yes
+            if said.get("method") == "Page.javascriptDialogOpening":  # a page that asks before it is left: confirm
                 accept = {"id": -1, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
                 self._socket.send(json.dumps(accept))
             if said.get("method") == "Runtime.exceptionThrown":
@@ -64,7 +64,7 @@ class Browser:
                 return found
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, promises awaited. Raises TrainyardError when it throws."""
+        """Evaluates an expression in the page, promises awaited. Raises TrainyardError when it throws."""
         said = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in said:
             thrown = (
@@ -75,16 +75,16 @@ class Browser:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """URL of the page."""
         return str(self.run("location.href"))
 
     @property
     def text(self) -> str:
-        """What a person reads on the page."""
+        """Visible text of the page."""
         return str(self.run("document.body ? document.body.innerText : ''"))
 
     def open(self, url: str) -> None:
-        """Goes to an address and waits until its page is there. Raises TrainyardError when it can't be had."""
+        """Opens an address and waits until its page is loaded. Raises TrainyardError when it can't be."""
         said = self.call("Page.navigate", url=url)
         if said.get("errorText"):
             raise TrainyardError(f"the browser can't open it: {said['errorText']}", where=url)
@@ -119,7 +119,7 @@ class Browser:
         self.draw([(x + width / 2, y + height / 2)])
 
     def box(self, selector: str) -> tuple[float, float, float, float]:
-        """Where something is in the window: x, y, width and height in pixels."""
+        """Position of an element in the window: x, y, width and height in pixels."""
         place = self._found(selector)
         self.run(f"{place}.scrollIntoView({{block: 'center'}})")
         x, y, width, height = self.run(
@@ -128,7 +128,7 @@ class Browser:
         return x, y, width, height
 
     def _found(self, selector: str) -> str:
-        """An expression of what a selector finds, once it can be seen and the page is loaded: it stays in place."""
+        """An expression for what a selector finds, once it is visible and the page is loaded, so it stays in place."""
         expression = f"document.querySelector({json.dumps(selector)})"
         self.wait(f"document.readyState === 'complete' && {expression}?.checkVisibility()", selector)
         return expression
@@ -153,27 +153,27 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
 
     def picture(self, file: Path) -> Path:
-        """Writes what is seen as PNG."""
+        """Writes a screenshot as PNG."""
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
         return file
 
     def close(self) -> None:
-        """Ends the connection; the browser goes with its owner."""
+        """Ends the connection; the browser ends with its owner."""
         with suppress(Exception):
             self._socket.close()
 
 
 @contextmanager
 def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterator[Browser]:
-    """A browser without cookies or history, gone afterwards with all that it kept.
+    """Runs a browser without cookies or history, removed afterwards with all its data.
 
     Args:
-        trusted: SHA-256 of a public key, base64, whose certificates it takes as a person would who was told to: those
-            of tests, whose authority no machine knows. Others stay refused.
+        trusted: SHA-256 of a public key, base64, whose certificates it accepts, as a person could confirm: for those
+            of tests, whose authority no machine trusts. Others stay refused.
 
     Raises:
-        TrainyardError: there is none, or it doesn't start.
+        TrainyardError: there is no browser, or it doesn't start.
     """
     found = program()
     if not found:
@@ -206,7 +206,7 @@ def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterat
 
 
 def _page(file: Path, process: subprocess.Popen[bytes]) -> str:
-    """The address of its one page's socket."""
+    """The address of the socket of the browser's only page."""
     end = time.monotonic() + START_S
     while time.monotonic() < end and process.poll() is None:
         with suppress(OSError, ValueError, StopIteration, IndexError):
@@ -220,7 +220,7 @@ def _page(file: Path, process: subprocess.Popen[bytes]) -> str:
 
 
 def key_digest(certificate: bytes) -> str:
-    """Of a certificate (PEM) what `window` takes as `trusted`."""
+    """The public key's digest of a certificate (PEM), for `trusted` of `window`."""
     import hashlib
 
     from cryptography import x509

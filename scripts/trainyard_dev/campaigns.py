@@ -1,6 +1,6 @@
-"""Proofs that take too long for a run of checks: each has a make target, and is due again when its inputs changed.
+"""Proofs that take too long for a run of checks: each has a make target, and is due when its inputs have changed.
 
-`make e2e` carries a sample of each. The commit of a campaign's last good run is kept as that of the checks is.
+`make e2e` includes a sample of each. The commit of a campaign's last good run is kept like that of the checks.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from trainyard_dev import changes
 class Campaign:
     """One campaign.
 
-    inputs: paths from the repository's root; it is due when one changed.
+    inputs: paths from the repository's root; it is due when one has changed.
     sample: the checks of `FULL=1`, ids or groups, that show some of it on a whole cluster.
     """
 
@@ -53,7 +53,7 @@ def due() -> Iterator[str]:
 
 
 def ended(name: str, *, good: bool, whole: bool = True) -> int:
-    """The exit code of a campaign that ended; one that passed as a whole is remembered."""
+    """Returns the exit code of a campaign that ended; records one that passed as a whole."""
     if good and whole:
         changes.remember(name)
     return int(not good)

@@ -1,4 +1,4 @@
-"""What changed since the last run that passed: which checks beyond the main job have to run again.
+"""Changes since the last run that passed, which decide the checks beyond the main job that have to run again.
 
 The commit of the last good run is kept in the cache; without one, or where history lacks it, the last commit counts.
 A campaign's last good run has a file of its own there.
@@ -19,13 +19,13 @@ def paths(campaign: str = "") -> list[str]:
 
 
 def touch(changed: Iterable[str], inputs: Iterable[str]) -> list[str]:
-    """Those of the inputs, which are files, folders or patterns of them, that have a changed path."""
+    """The inputs (files, folders or patterns) that have a changed path."""
     changed = list(changed)
     return [at for at in inputs if any(fnmatchcase(path, at) or fnmatchcase(path, f"{at}/*") for path in changed)]
 
 
 def remember(campaign: str = "") -> None:
-    """Notes that everything that changed so far has passed."""
+    """Records that everything that has changed so far has passed."""
     head = run(["git", "-C", ROOT, "rev-parse", "HEAD"], check=False)
     if head.returncode == 0:
         (cache_dir() / f"passed-{campaign or 'commit'}").write_text(head.stdout.strip())

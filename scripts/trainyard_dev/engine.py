@@ -15,7 +15,7 @@ from trainyard.shell import run
 
 INSTALL = "apt-get install -y --no-install-recommends podman runc netavark aardvark-dns iptables conntrack"
 BUILDX = "apt-get install -y docker-buildx-plugin   # docker-buildx in Ubuntu's own archive"
-BUILDX_SINCE = 23  # until then BuildKit's client is part of Docker's
+BUILDX_SINCE = 23  # before this version BuildKit's client is part of Docker's
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Engine:
 
     @cached_property
     def env(self) -> dict[str, str]:
-        """Variables that the engine and kind need; for podman a configuration that works without extra rights.
+        """Variables that the engine and kind need; for podman, a configuration that needs no extra rights.
 
-        Containerfiles mount secrets while they build: Docker takes them with BuildKit only, until 23 not its default.
+        Containerfiles mount secrets during builds: Docker supports that only with BuildKit, its default since 23.
         """
         if self.name == "docker":
             return {"DOCKER_BUILDKIT": "1"}
@@ -78,21 +78,21 @@ def check_builder(engine: Engine) -> None:
 
 
 def needs_buildx(version: str) -> bool:
-    """Whether a Docker of this version builds with BuildKit by a plugin only."""
+    """Whether a Docker of this version needs a plugin to build with BuildKit."""
     major = version.strip().partition(".")[0]
     return major.isdigit() and int(major) >= BUILDX_SINCE
 
 
 def is_shim(said: str) -> bool:
-    """Whether what `docker -v` prints is not Docker's: podman puts a program of that name in its place."""
+    """Whether the output of `docker -v` is not Docker's: podman installs a replacement of that name."""
     return not any(line.startswith("Docker version") for line in said.splitlines())
 
 
 def find(wanted: str = "auto") -> Engine:
-    """The engine to use: the one asked for, else the first of Docker and podman whose service answers.
+    """Returns the engine to use: the requested one, else the first of Docker and podman whose service answers.
 
     Raises:
-        TrainyardError: none is installed, or none answers; says which command fixes it.
+        TrainyardError: none is installed, or none answers; names the command that fixes it.
     """
     names = ["docker", "podman"] if wanted == "auto" else [wanted]
     failures = []

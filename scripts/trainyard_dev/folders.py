@@ -1,4 +1,4 @@
-"""Where tools and images lie: at the top, or in the folder of the one component that has them."""
+"""Folders of tools and images: at the top, or in the folder of the only component that has them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,11 +13,11 @@ def find(root: Path, sort: str, name: str) -> str:
 
 
 def each(root: Path, sort: str, file: str) -> list[Path]:
-    """This file of every tool set or image that has it."""
+    """Lists this file of every tool set or image that has it."""
     return sorted([*root.glob(f"{sort}/*/{file}"), *root.glob(f"charts/*/{sort}/*/{file}")])
 
 
 def matching(root: Path, patterns: Iterable[str]) -> Iterator[str]:
-    """Each path, and of a pattern with `*` what matches it."""
+    """Yields each path, and the matches of a pattern with `*`."""
     for one in patterns:
         yield from sorted(file.relative_to(root).as_posix() for file in root.glob(one)) if "*" in one else [one]

@@ -1,9 +1,9 @@
 """Applies `charts/<component>/patches/*.patch` to the copy of an upstream chart, in the order of their names.
 
 `patches/*.patch` of a tool set are applied to the copy of a module's source in the same way. They are plain unified
-diffs, so that `git apply` and `patch -p1` take them, too. Here they are held to more: every hunk must be found as it
-stands, on lines of its own, exactly once. Where it stands doesn't matter. So no change is lost or put elsewhere in
-silence when upstream releases another version. A patched file has Unix line ends, whatever upstream's.
+diffs, so that `git apply` and `patch -p1` accept them, too. Here the rules are stricter: every hunk must be found as
+it is, on whole lines, exactly once, at any position. So no change is silently lost or misplaced
+when upstream releases another version. A patched file has Unix line ends, whatever upstream's.
 """
 
 import re
@@ -18,7 +18,7 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 @dataclass
 class Hunk:
-    """Lines that must be there and lines that replace them, line ends included; `line` is where upstream had them."""
+    """Lines that must be present and their replacement, line ends included; `line` is their position upstream."""
 
     file: str
     line: int
@@ -27,7 +27,7 @@ class Hunk:
 
 
 def of(component: str) -> Path:
-    """The folder of a component's patches."""
+    """Return the folder of a component's patches."""
     return ROOT / "charts" / component / "patches"
 
 
@@ -41,7 +41,7 @@ def apply(patch: Path, chart: Path, what: str = "") -> None:
     """Apply one patch to the copy of upstream's files in `chart`.
 
     Args:
-        what: what it changes, in words; "": the chart that the patch's folder names.
+        what: name of what it changes, for messages; "": the chart that the patch's folder names.
 
     Raises:
         TrainyardError: the file is no patch of this kind, or a hunk isn't found exactly once.
@@ -89,7 +89,7 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
         if left != (0, 0):
             if sign not in (" ", "-", "+", "\n"):
                 raise _broken(patch, number, "a hunk is shorter than it says")
-            rest = "\n" if sign == "\n" else rest  # an editor took the blank of an empty line
+            rest = "\n" if sign == "\n" else rest  # an editor removed the blank of an empty line
             if sign != "+":
                 hunks[-1].old.append(rest)
             if sign != "-":

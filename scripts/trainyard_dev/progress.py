@@ -1,4 +1,4 @@
-"""Progress of long work: what is done now, of how much, and for how long."""
+"""Progress of long work: the current step, the number of steps, and the time taken."""
 
 import sys
 import time
@@ -24,13 +24,13 @@ class Progress:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """One step; its line ends with the seconds it took, or with FAILED."""
+        """Runs the body as one step; its line ends with the seconds it took, or with FAILED."""
         self.done += 1
         head = f"  [{self.done}/{self.total}] {name}"
         began, since, ending = time.monotonic(), time.time(), "FAILED after "
         seconds = TextColumn("{task.description} … {task.elapsed:.0f} s", markup=False)
         try:
-            # What others print meanwhile goes above the line that ticks.
+            # Other output meanwhile goes above the line that ticks.
             with Ticker(seconds, console=Console(), transient=True, disable=not self.live) as ticker:
                 ticker.add_task(head, total=None)
                 yield

@@ -1,4 +1,4 @@
-"""HTTP proxies of this machine, which variables name: who must go through them, and who must not."""
+"""HTTP proxies of this machine, as named by variables: for which connections to use or bypass them."""
 
 import os
 import urllib.parse
@@ -12,16 +12,16 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def for_builds() -> list[str]:
-    """Flags that hand them to the build of an image, by name: a proxy's address may hold a password.
+    """Flags that pass the proxies to the build of an image, by name: a proxy's address may hold a password.
 
-    Both engines know these arguments without a line in the Containerfile, and keep them out of the image.
+    Both engines support these arguments without a line in the Containerfile, and keep them out of the image.
     """
     names = [name for name in (*_PROXIES, _AROUND) for name in (name, name.lower()) if os.environ.get(name)]
     return [word for name in names for word in ("--build-arg", name)]
 
 
 def around(hosts: Sequence[str]) -> dict[str, str]:
-    """Variables by which `hosts` are asked directly, beside those that already are; none where no proxy is set."""
+    """Variables that make `hosts`, too, bypass the proxy; none where no proxy is set."""
     if not any(_value(name) for name in _PROXIES):
         return {}
     kept = [host.strip() for host in _value(_AROUND).split(",") if host.strip()]
@@ -30,7 +30,7 @@ def around(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def open_url(request: str | urllib.request.Request, timeout: float) -> Any:
-    """As `urllib.request.urlopen`, which asks a proxy even for what runs on this machine."""
+    """Like `urllib.request.urlopen`, but bypasses proxies for servers on this machine."""
     url = request if isinstance(request, str) else request.full_url
     if urllib.parse.urlsplit(url).hostname in _HERE:
         return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=timeout)

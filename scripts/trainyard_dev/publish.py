@@ -1,4 +1,4 @@
-"""`trainyard publish`: what is made from this tree or from the results of campaigns, and lies in no commit."""
+"""`trainyard publish`: what is made from this tree or from the results of campaigns, and is in no commit."""
 
 import shutil
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _benchmarks(folder: Path) -> str:
     return f"{len(found.figures)} figures, {len(plots)} plots, of the rows in {figures.FOLDER.relative_to(ROOT)}"
 
 
-# Each writes into a folder of its own and says what it is made of. Raises TrainyardError where results are missing.
+# Each writes into its own folder and returns what it was made from. Raises TrainyardError where results are missing.
 WRITERS: dict[str, Callable[[Path], str]] = {
     "dashboards": _dashboards,
     "benchmarks": _benchmarks,

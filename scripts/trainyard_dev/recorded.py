@@ -1,4 +1,4 @@
-"""Files of results that are committed: of which commit they are, and written whole or not at all."""
+"""Committed files of results: the commit that they are about, and atomic writes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,10 +7,10 @@ from trainyard.shell import run
 
 
 def commit(root: Path, written: Iterable[str]) -> str:
-    """The commit of a tree in 12 letters, with `, changed` where tracked files differ from it.
+    """The commit of a tree in 12 characters, with `, changed` where tracked files differ from it.
 
     Args:
-        written: files that the run itself writes: no change of what it looks at.
+        written: files that the run itself writes, which don't count as changes.
     """
     head = run(["git", "rev-parse", "--short=12", "HEAD"], cwd=root, check=False).stdout.strip()
     looked = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{file}" for file in written)]
@@ -18,7 +18,7 @@ def commit(root: Path, written: Iterable[str]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes the file beside its place first; folders that are missing are made."""
+    """Writes the file atomically, by way of a temporary one; creates missing folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(text)

@@ -1,4 +1,4 @@
-"""Reads `versions.yaml`, the only file with version pins, and puts versions where it says `{kubernetes}`."""
+"""Reads `versions.yaml`, the only file with version pins, and replaces placeholders such as `{kubernetes}`."""
 
 import functools
 import os
@@ -16,9 +16,9 @@ from trainyard_dev import folders
 
 FILE = "versions.yaml"
 UMBRELLA = "charts/trainyard/Chart.yaml"
-UNPROVED = "unproved"  # in place of a digest that no public file shows
-OWN_MODULES = "trainyard.io/tools/"  # of sets that have lines of ours only
-# Names the Kubernetes of the test cluster, such as 1.37; unset or empty: the one of the file.
+UNPROVED = "unproved"  # in place of a digest that no public file confirms
+OWN_MODULES = "trainyard.io/tools/"  # of sets with only our own code
+# Names the Kubernetes of the test cluster, such as 1.37; unset or empty: the file's.
 CLUSTER = "TRAINYARD_CLUSTER_KUBERNETES"
 # An image of images/trainer/Containerfile that the file doesn't list.
 TRAINER = {"context": "images", "dir": "images/trainer", "own": True, "stage": "check", "demand": True}
@@ -50,7 +50,7 @@ class ToolSet:
 
     @property
     def default(self) -> bool:
-        """Whether its binaries are the ones meant where nobody names a version."""
+        """Whether its binaries are the default where no version is named."""
         return self.family in ("", self.name)
 
 
@@ -62,7 +62,7 @@ def is_version(version: str, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class Image:
-    """One container image: its reference and what it is made of."""
+    """A container image: its reference and sources."""
 
     name: str
     ref: str
@@ -74,10 +74,10 @@ class Image:
     inputs: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # name in files/ -> "<tool set>:<path in its module>"
     local: bool = False
-    stage: str = "install"  # of a run: when it is needed first (cluster, install or check)
-    demand: bool = False  # made only for a check or a command that asks for it
-    large: bool = False  # several GB: made only where it is named, or where an installation needs it
-    parent: str = ""  # the image that its BASE is; empty: the plain base
+    stage: str = "install"  # of a run at which it is first needed (cluster, install or check)
+    demand: bool = False  # made only for a check or a command that needs it
+    large: bool = False  # several GB: made only by name, or where an installation needs it
+    parent: str = ""  # the image used as BASE; empty: the plain base
     older: bool = False  # its plain base is that of the older Debian
 
 
@@ -95,7 +95,7 @@ class Versions:
         return self.raw["components"]["kubernetes"]
 
     def exact(self, name: str) -> str:
-        """What is pulled for a name of `pull`: by digest where a public file proves one, else by its tag."""
+        """The reference to pull for a name of `pull`: by digest where a public file confirms one, else by its tag."""
         ref, digest = self.raw["pull"][name], self.raw["published"][name]["digest"]
         return ref if digest == UNPROVED else f"{ref.rpartition(':')[0]}@{digest.partition('@')[2]}"
 
@@ -105,10 +105,10 @@ class Versions:
 
 
 def read(root: Path) -> dict[str, Any]:
-    """The file of a tree as data, placeholders resolved.
+    """Reads the file of a tree as data, placeholders resolved.
 
     Raises:
-        TrainyardError: it is missing, no YAML, or names a version that it does not pin.
+        TrainyardError: it is missing, not YAML, or names a version that it does not pin.
     """
     return resolved(_file(root))
 
@@ -133,14 +133,14 @@ def _file(root: Path) -> dict[str, Any]:
 
 
 def with_cluster(raw: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """The file's data with another Kubernetes under the test cluster: all its binaries from that minor's go.mod.
+    """The file's data with another Kubernetes for the test cluster: all its binaries from that minor's go.mod.
 
     Args:
-        raw: as it is read, with placeholders.
-        wanted: `1.37`, or empty for the one that the file has.
+        raw: data of the file, with placeholders.
+        wanted: such as `1.37`, or empty for the file's.
 
     Raises:
-        UsageError: no tool set has it.
+        UsageError: no tool set builds it.
     """
     own = raw["components"]["kubernetes"]
     if not wanted or is_version(own, wanted):
@@ -159,7 +159,7 @@ def with_cluster(raw: dict[str, Any], wanted: str) -> dict[str, Any]:
 
 
 def installs(root: Path, raw: dict[str, Any]) -> dict[str, str]:
-    """What the chart of a tree installs, by component: versions from the pins, or from the charts that are ours."""
+    """Versions that the chart of a tree installs, by component: from the pins, or from our own charts."""
     found = {"trainyard": str(raw["trainyard"])}
     for dependency in yaml.safe_load((root / UMBRELLA).read_text()).get("dependencies", []):
         name = dependency["name"]
@@ -175,7 +175,7 @@ def installs(root: Path, raw: dict[str, Any]) -> dict[str, str]:
 def resolved(raw: dict[str, Any]) -> dict[str, Any]:
     """The same data with versions in place of `{name}`, `{name.major}` and `{name.minor}`.
 
-    A name is `trainyard`, a component or else a tool set; its version stands there without a leading v.
+    A name is `trainyard`, a component or else a tool set; its version is inserted without a leading v.
     """
     known = {"trainyard": str(raw["trainyard"])} | {name: str(version) for name, version in raw["components"].items()}
     for name, spec in raw["tools"].items():

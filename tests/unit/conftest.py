@@ -1,4 +1,4 @@
-"""Fixtures that several unit tests share: a cache of their own and programs that only pretend."""
+"""Fixtures that several unit tests share: a separate cache and fake programs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ended:
     err: str
 
     def error(self) -> str:
-        """What standard error says, in one line; fails when that isn't an error and perhaps its hint."""
+        """Standard error in one line; fails when it has anything but an error and perhaps its hint."""
         assert self.code != 0
         assert "Traceback" not in self.out + self.err
         return sentence(self.err)

@@ -1,4 +1,4 @@
-"""The option `login`: off it is nothing, on a restricted Dex, and what an API server is told of it."""
+"""The option `login`: off, it renders nothing; on, a restricted Dex, and the API server's settings for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `logs`: off it is nothing, on a collector without rights on the API that writes where it is told."""
+"""The option `logs`: off, it renders nothing; on, a collector without API rights that writes to the given place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API server asks metrics-server, and nobody else."""
+"""Only the API server may query metrics-server."""
 
 from __future__ import annotations
 

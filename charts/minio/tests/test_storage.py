@@ -1,4 +1,4 @@
-"""The object store: TLS, keys, stores outside of the cluster; what is rendered, its rights, and what is refused."""
+"""The object store: TLS, keys, stores outside the cluster; rendered objects, their rights, and refused values."""
 
 from __future__ import annotations
 

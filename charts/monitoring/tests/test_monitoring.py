@@ -1,4 +1,4 @@
-"""Monitoring: off it is not there; on, its parts have least rights, and its programs take what is rendered for them."""
+"""Monitoring: off, it renders nothing; on, its parts have least rights, and its programs accept their configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom Prometheus asks: every endpoint of every component and nobody else's pod, ours and a site's by its operator."""
+"""Prometheus' targets: every endpoint of every component and no other pod, for ours and a site's by its operator."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def relabelled(rules: list[dict[str, Any]], labels: dict[str, str]) -> dict[str,
 
 
 def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[str, str]:
-    """What discovery says of a pod of this workload."""
+    """The meta labels that discovery gives a pod of this workload."""
     labels = obj["spec"]["template"]["metadata"]["labels"]
     said = {f"__meta_kubernetes_pod_label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": value for key, value in labels.items()}
     return said | {
@@ -65,12 +65,12 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
 
 @pytest.fixture(scope="module")
 def everything(render: Rendering) -> Objects:
-    """With every option that has series of its own."""
+    """The objects with every option that has its own series."""
     return render(on(), sets=OPTIONS)
 
 
 def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
-    """`trainyard rightsize --components` proposes it; of these alone nobody may choose."""
+    """`trainyard rightsize --components` proposes it; only these have no such value."""
     pods = [spec for obj in everything if obj["kind"] in WORKLOADS for spec in helm.pod_specs(obj)]
     names = {container["name"] for spec in pods for container in spec["containers"]}
     assert {name for name in names if not sizes.place(name)} == {"launcher-webhook", "mock-dcgm"}

@@ -1,4 +1,4 @@
-"""Values of monitoring: what they change, and those that can't work, refused by a sentence."""
+"""Values of monitoring: their effects, and refusals of those that can't work."""
 
 from __future__ import annotations
 

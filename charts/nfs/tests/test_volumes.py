@@ -1,4 +1,4 @@
-"""Workspaces, the shared volume and static NFS volumes: what is rendered for teams, and what values are refused."""
+"""Workspaces, the shared volume and static NFS volumes: rendered objects for teams, and refused values."""
 
 from __future__ import annotations
 

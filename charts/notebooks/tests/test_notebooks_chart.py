@@ -1,4 +1,4 @@
-"""The option `notebooks`: off nothing; on, a hub in a namespace of its own with rights where a team has notebooks."""
+"""The option `notebooks`: off, nothing; on, a hub in its own namespace with rights where a team has notebooks."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_the_charts_own_issuer_knows_the_hub(render: Rendering, hub: dict[str, A
 
 
 def test_one_issuer_has_one_prefix(render: Rendering) -> None:
-    """Who follows charts/login/README.md and then the example for a site without it would be in no team at the hub."""
+    """Following charts/login/README.md and then the example for a site without it would leave the hub without teams."""
     values = yaml.safe_load(TEAMS.read_text()) | {"notebooks": ON}
     values["global"]["contract"]["login"] = {"issuer": ON["oidc"]["issuer"]}
     found = [one for one in render.errors(values) if "notebooks." in one]

@@ -1,4 +1,4 @@
-"""charts/model-server: what one model's objects are, what scales and opens it, and the sentences about wrong values."""
+"""charts/model-server: one model's objects, its scaling and access, and the errors about wrong values."""
 
 from __future__ import annotations
 

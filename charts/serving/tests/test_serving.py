@@ -1,4 +1,4 @@
-"""Models in service as an option of the chart: off nothing of it is there, on it brings rights, bounds and ways in."""
+"""Models in service as an option of the chart: off, it renders nothing; on, rights, limits and access."""
 
 from __future__ import annotations
 

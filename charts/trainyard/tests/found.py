@@ -1,4 +1,4 @@
-"""One object among those of the chart, and what is in it."""
+"""Helpers to find one of the chart's objects, and parts of it."""
 
 from __future__ import annotations
 

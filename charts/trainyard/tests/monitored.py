@@ -1,4 +1,4 @@
-"""Values with monitoring on, and short names for what is rendered of it."""
+"""Values with monitoring on, and short names for its rendered objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would a scheduler put a pod on a node? Labels and taints only."""
+"""Whether a scheduler could place a pod on a node, by labels and taints only."""
 
 from __future__ import annotations
 

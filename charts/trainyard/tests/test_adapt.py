@@ -1,4 +1,4 @@
-"""Upstream's charts are changed in their copies, and only as long as they are what was looked at."""
+"""Upstream's charts are changed in their copies, and only as long as they are as reviewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python reads from values is what the chart renders from them."""
+"""Python reads the same contract from values as the chart renders."""
 
 from __future__ import annotations
 

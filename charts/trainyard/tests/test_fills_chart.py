@@ -1,4 +1,4 @@
-"""What is filled in, as the chart renders it: only where the cluster can, with the site's values."""
+"""Policies that fill in defaults, as rendered: only where the cluster supports them, with the site's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GitOps examples: their shape, their values, and what rendering without a cluster must not change."""
+"""The GitOps examples: structure, values, and what rendering without a cluster must not change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def release() -> Object:
 
 
 def rendered(chart: Path, *more: str) -> dict[tuple[str, str, str], Object]:
-    """What a tool without a cluster makes of the example values, by kind, namespace and name."""
+    """The objects that a tool without a cluster renders from the example values, by kind, namespace and name."""
     values = [word for name in ("platform", "teams") for word in ("--values", GITOPS / "values" / f"{name}.yaml")]
     text = helm.call(
         "template", "trainyard", chart, "--namespace", helm.NAMESPACE, "--include-crds",

@@ -1,4 +1,4 @@
-"""The chart in Helm 4: it is as clean as in Helm 3, makes the same objects, and refuses the same values.
+"""The chart in Helm 4: no more warnings than in Helm 3, the same objects, and the same refused values.
 
 What an installation by Helm 4 does on a cluster is in tests/policies/test_helm_4.py.
 """
@@ -27,7 +27,7 @@ def helm_4() -> Path:
 
 
 def rendered(program: Path, chart: Path, profile: str) -> Objects:
-    """What a Helm makes of a profile, hooks, tests and CRDs included; of two objects under one name the test fails."""
+    """The objects that a Helm renders from a profile, hooks, tests and CRDs included; fails on duplicate names."""
     files = [word for file in parts.profile_files(profile) for word in ("--values", file)]
     argv = ["template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--include-crds", *files]
     done = run([program, *argv, "--kube-version", tools.tested_kubernetes().number], timeout=120)

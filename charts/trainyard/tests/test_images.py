@@ -46,7 +46,7 @@ def test_the_mirror_holds_every_image_of_every_object(mirrored: dict[str, Object
 
 
 def test_nothing_names_another_registry(mirrored: dict[str, Objects]) -> None:
-    """Whatever the place: arguments, variables, the contract, a policy's parameters, a template in a ConfigMap."""
+    """In any place: arguments, variables, the contract, a policy's parameters, a template in a ConfigMap."""
     for objects in mirrored.values():
         plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
         left = [

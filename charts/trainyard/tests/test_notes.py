@@ -1,4 +1,4 @@
-"""What Helm prints after an installation: what is there, what to mind, and a checklist of commands at the end."""
+"""What Helm prints after an installation: the components, warnings, and a checklist of commands at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options: off they cost nothing; each alone names its images to the mirror and needs none of the other's."""
+"""Options: off, they cost nothing; each alone lists its images for the mirror and needs none of another's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_off_the_release_and_the_package_are_as_small_as_before(bare: Path, char
 
 @pytest.fixture(scope="module")
 def alone(render: Rendering) -> dict[str, Objects]:
-    """What each option alone renders, from a mirror."""
+    """The objects of each option alone, from a mirror."""
     sets = [*TEAM, f"global.imageRegistry={MIRROR}"]
     return {option: render(sets=[*sets, *switched(option)]) for option in OPTIONS}
 

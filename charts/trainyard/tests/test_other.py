@@ -1,4 +1,4 @@
-"""An upstream chart in another version: packaged with its own images, marked, and refused where Go does not give it."""
+"""An upstream chart in another version: packaged with its own images, marked, and refused where Go lacks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python packages of runs: the network to the index, values that are refused, images of an installation."""
+"""Python packages of runs: network access to the index, refused values, images of an installation."""
 
 from __future__ import annotations
 

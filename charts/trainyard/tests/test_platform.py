@@ -1,4 +1,4 @@
-"""What runs inside the cluster: decisions of node preparation, certificates, the launcher webhook, bucket rights."""
+"""Programs in the cluster: decisions of node preparation, certificates, the launcher webhook, bucket rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission rules as the chart renders them: policies, bindings by mode, parameters out of the contract."""
+"""Admission rules as the chart renders them: policies, bindings by mode, parameters from the contract."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def named(objects: Objects, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def parameters(objects: Objects) -> dict[str, str]:
-    """What the rules compare with, of all rules together."""
+    """The parameters of all rules together."""
     found: dict[str, str] = {}
     for rule, policy in named(objects, "ValidatingAdmissionPolicy").items():
         for variable in policy["spec"].get("variables", []):

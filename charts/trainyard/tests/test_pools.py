@@ -1,4 +1,4 @@
-"""Node pools that would not work are refused; what the contract says of them reaches everyone."""
+"""Node pools that would not work are refused; the contract's settings for them reach every component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages' commands that install with a profile: the chart takes the values that they print, in the order printed."""
+"""The pages' commands that install with a profile: the chart accepts the printed values, in the printed order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = [
 
 
 def template(chart: Path, command: str) -> str:
-    """What `helm template` makes of the values of the command. Raises TrainyardError."""
+    """The output of `helm template` for the values of the command. Raises TrainyardError."""
     words = shlex.split(command.replace("\\\n", ""), comments=True)
     files = [str(COPIES.get(word, ROOT / word)) if word.endswith(".yaml") else word for word in words[4:]]
     return helm.call("template", words[2], chart, "--kube-version", tools.tested_kubernetes().number, *files)

@@ -1,4 +1,4 @@
-"""The queue linter: each violation is one sentence that names the value and the hint, all of them at once."""
+"""The queue linter: one sentence for each violation, with value and hint, all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/values.md: every value is on it, with its meaning; `trainyard verify` notices when it is out of date."""
+"""docs/values.md: every value is listed, with its meaning; `trainyard verify` reports it when it is out of date."""
 
 from __future__ import annotations
 

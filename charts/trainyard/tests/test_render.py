@@ -1,4 +1,4 @@
-"""Every profile renders into objects that Kubernetes would take, with exact images, within Helm's limit."""
+"""Every profile renders into objects that Kubernetes would accept, with exact images, within Helm's limit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ EXACT = re.compile(r"^[a-z0-9.-]+(:\d+)?/[a-z0-9._/-]+(:(?!latest$)[A-Za-z0-9_][
 
 
 def dump_all(objects: Objects) -> str:
-    """As JSON, which is YAML and is written in a moment."""
+    """The objects as JSON, which is YAML and fast to write."""
     return "\n---\n".join(map(json.dumps, objects))
 
 
@@ -113,7 +113,7 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
 
 
 def test_uninstalling_keeps_crds(chart: Path) -> None:
-    """Those in a crds/ folder are kept by Helm itself; rendered ones need to say so."""
+    """Helm itself keeps CRDs in a crds/ folder; rendered ones need an annotation."""
     text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version",
                         tools.tested_kubernetes().number)  # fmt: skip
     crds = [obj for obj in helm.parse(text) if obj["kind"] == "CustomResourceDefinition"]

@@ -1,4 +1,4 @@
-"""Nothing has more rights than it uses: far-reaching rights, open pods and tokens, each with its reason."""
+"""No component has more rights than it uses: far-reaching rights, privileged pods and tokens, each with its reason."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def pods(objects: Objects) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def violations(spec: dict[str, Any]) -> set[str]:
-    """What Pod Security's level "restricted" would say against a pod."""
+    """The violations of Pod Security's level "restricted" by a pod."""
     found = {key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)}
     pod = spec.get("securityContext") or {}
     found |= {f"volume {kind}" for volume in spec.get("volumes") or [] for kind in set(volume) - VOLUMES - {"name"}}

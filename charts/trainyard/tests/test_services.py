@@ -1,4 +1,4 @@
-"""The profile for clusters that also serve business: who runs where, in which class, and what values would undo it."""
+"""The profile for clusters with business services: placement, priority classes, and values that would undo it."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_workflow_is_filled_in_whole(site: Contract) -> None:
 
 
 def test_a_toleration_chooses_among_pools_with_gpus(render: Rendering) -> None:
-    """Who tolerates spot nodes alone is sent there, also where nodes that stay come first."""
+    """A pod that tolerates only spot nodes is sent there, even where permanent nodes come first."""
     spot: dict[str, Any] = {"name": "spot", "kind": "gpu", "spot": True, "selector": {"spot": "yes"}}
     spot |= {"labels": {"trainyard.io/pool": "gpu", "spot": "yes"}, "gpu": {"resource": "nvidia.com/gpu"}}
     spot |= {"taint": {"key": "spot", "effect": "NoSchedule"}}

@@ -1,4 +1,4 @@
-"""Backup, caches of data sets and the janitor: what is rendered, its rights, and what values are refused."""
+"""Backup, caches of data sets and the janitor: rendered objects, their rights, and refused values."""
 
 from __future__ import annotations
 

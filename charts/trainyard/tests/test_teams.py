@@ -70,7 +70,7 @@ def test_containers_get_a_low_request_and_a_high_limit(objects: Objects) -> None
 
 
 def test_objects_of_every_kind_are_counted(objects: Objects) -> None:
-    """Those of Kubernetes by the chart, those of CRDs by setup, once their controller knows the kinds."""
+    """Kubernetes' kinds by the chart, kinds of CRDs by setup, once the quota controller knows them."""
     core = one(objects, "ResourceQuota", "team-counts", "vision")["spec"]["hard"]
     plan = plan_of(objects)
     quotas = {quota["metadata"]["namespace"]: quota for quota in plan["quotas"]}

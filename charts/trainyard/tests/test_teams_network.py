@@ -1,4 +1,4 @@
-"""What a team's pods reach: the store, the API server and MLflow where the values say, and nothing else."""
+"""The network access of a team's pods: the store, the API server and MLflow as set in the values, and nothing else."""
 
 from __future__ import annotations
 

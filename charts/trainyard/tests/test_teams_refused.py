@@ -1,4 +1,4 @@
-"""Blocks of teams that are wrong or don't fit together are refused in words."""
+"""Invalid or contradictory team blocks are refused with a clear message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upgrade, a rollback and an uninstallation may touch, seen in the rendered chart: data is never among it."""
+"""What an upgrade, a rollback and an uninstallation may touch, as seen in the rendered chart: never data."""
 
 from __future__ import annotations
 

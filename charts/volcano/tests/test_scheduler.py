@@ -1,4 +1,4 @@
-"""The scheduler's configuration: what switches make of it, and combinations that fight are refused."""
+"""The scheduler's configuration: effects of switches, and refusal of conflicting combinations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plugins(text: str) -> list[list[str]]:
 
 
 def test_a_comment_is_no_other_configuration(render: Rendering) -> None:
-    """What measurements are tied to is the parsed configuration."""
+    """Measurements are tied to the parsed configuration."""
     text = text_of(render())
     assert configurations.canonical(f"# changed\n{text}") == configurations.canonical(text)
     assert configurations.canonical(text.replace("backfill", "preempt")) != configurations.canonical(text)

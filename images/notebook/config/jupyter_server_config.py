@@ -1,6 +1,6 @@
-"""How a notebook's server behaves: idle kernels end, so that a forgotten one keeps no notebook from being culled.
+"""Settings of a notebook's server: idle kernels end, so that a forgotten one keeps no notebook from being culled.
 
-It asks nothing of the outside: no news, no newer version, no extension, which the read-only image couldn't take anyway.
+It makes no outside requests: for news, newer versions, or extensions, which the read-only image couldn't hold anyway.
 """
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821

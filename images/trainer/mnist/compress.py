@@ -1,6 +1,6 @@
 """Smaller models: weights as bytes (dynamic quantization), and small weights left out (pruning).
 
-PyTorch does it where it is installed; without, numpy computes the same: weights as int8 with one scale a layer,
+PyTorch does it where it is installed; otherwise numpy computes the same: weights as int8 with one scale a layer,
 activations scaled for each batch, and the smallest weights of a layer set to zero.
 """
 
@@ -23,7 +23,7 @@ Logits = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Small:
-    """A compressed model: what it computes, its bytes on disk, and what made it."""
+    """A compressed model: its outputs, its bytes on disk, and the library that made it."""
 
     logits: Logits
     blob: bytes
@@ -31,7 +31,7 @@ class Small:
 
 
 def has_torch() -> bool:
-    """Is PyTorch installed?"""
+    """Whether PyTorch is installed."""
     return find_spec("torch") is not None
 
 
@@ -69,7 +69,7 @@ def _quantize_numpy(model: Perceptron) -> Small:
 
 
 def _int8(array: np.ndarray) -> tuple[np.ndarray, np.float32]:
-    """Bytes from -127 to 127 and the scale that leads back."""
+    """Integers from -127 to 127 and the scale that restores the values."""
     scale = np.float32(np.abs(array).max() / 127 or 1)
     return np.round(array / scale).astype(np.int8), scale
 

@@ -42,7 +42,7 @@ class Dataset:
         return self.train_x[rank::world][:count], self.train_y[rank::world][:count]
 
     def tests(self, rank: int, world: int) -> tuple[np.ndarray, np.ndarray]:
-        """The test images that one rank looks at, and their labels."""
+        """The test images that one rank evaluates, and their labels."""
         return self.test_x[rank::world], self.test_y[rank::world]
 
 

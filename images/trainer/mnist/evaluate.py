@@ -1,4 +1,4 @@
-"""How good a trained model is: its accuracy, and which class it takes for which."""
+"""Evaluation of a trained model: its accuracy, and its confusion matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load_tests(folder: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def confusion(model: perceptron.Perceptron, x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """Counts: a row for each true class, a column for each class that the model says."""
+    """Counts: a row for each true class, a column for each predicted class."""
     table = np.zeros((data.CLASSES, data.CLASSES), int)
     for at in range(0, len(y), 1000):
         np.add.at(table, (y[at : at + 1000], model.logits(x[at : at + 1000]).argmax(1)), 1)

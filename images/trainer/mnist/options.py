@@ -1,4 +1,4 @@
-"""The flags all trainers share, and the frame that turns an error into one sentence and an exit code."""
+"""The flags that all trainers share, and the wrapper that turns an error into one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parser(about: str, *, lr: float, epochs: int) -> argparse.ArgumentParser:
 
 
 def with_start(flags: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The same with a flag for the model to begin with."""
+    """Adds a flag for the model to begin with."""
     flags.add_argument(
         "--start", default="", help="folder of a trained model to begin with: s3://bucket/prefix or a path"
     )

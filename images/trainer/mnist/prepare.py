@@ -1,4 +1,4 @@
-"""A pipeline's first step: the data set that its training will see, checked and cut to size."""
+"""A pipeline's first step: the data set for its training, checked and cut to size."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Registered models in the team's folder of the bucket: `models/<name>/<version>/`, the version made of the content.
 
-`models/<name>/newest.json` says which version was registered last.
+`models/<name>/newest.json` names the version that was registered last.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
     """Puts a trained model's files into the registry, once for each content; returns its card, with `uri`.
 
     Args:
-        about: what the card says beside the files: accuracy, data, parameters.
-        env: TRAINYARD_BUCKET and TRAINYARD_TEAM say where, TRAINYARD_RUN where it comes from.
+        about: further fields of the card: accuracy, data, parameters.
+        env: TRAINYARD_BUCKET and TRAINYARD_TEAM give the place, TRAINYARD_RUN the origin.
     """
     env = os.environ if env is None else env
     if not NAME.fullmatch(name):
@@ -42,7 +42,7 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
     uri = f"{_place(name, env)}/{version}"
     target, above = store.open_store(uri, env), store.open_store(_place(name, env), env)
     try:
-        card = json.loads(target.get(CARD))  # the same content is there: its card stays
+        card = json.loads(target.get(CARD))  # the same content exists: its card stays
         above.put(NEWEST, _json({"version": version}))
         return card
     except TrainError as error:
@@ -52,7 +52,7 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
     card = {"name": name, "version": version, "uri": uri, "files": files, "run": env.get("TRAINYARD_RUN", ""), **about}
     for file, blob in blobs.items():
         target.put(file, blob)
-    target.put(CARD, _json(card))  # last: a card means all is there
+    target.put(CARD, _json(card))  # last: a card means that all files exist
     above.put(NEWEST, _json({"version": version}))
     return card
 
@@ -61,7 +61,7 @@ def find(wanted: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The card of a registered model: `name`, the one that was registered last, or `name@version`.
 
     Raises:
-        TrainError: there is none of that name or version.
+        TrainError: no model has that name or version.
     """
     env = os.environ if env is None else env
     name, _, version = wanted.partition("@")
@@ -79,7 +79,7 @@ def find(wanted: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 
 def fetch(card: Mapping[str, Any], folder: str, env: Mapping[str, str] | None = None) -> None:
-    """Brings the files of a registered model into a folder. Raises TrainError when one isn't what its card says."""
+    """Copies the files of a registered model into a folder. Raises TrainError when one doesn't match its card."""
     source, target = store.open_store(card["uri"], env), Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for file, facts in card["files"].items():

@@ -1,4 +1,4 @@
-"""What a rank reports: `rank-<role>-<n>.json` from each one, `metrics.json` from the chief."""
+"""The report of a rank: `rank-<role>-<n>.json` from each one, `metrics.json` from the chief."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def device_nodes(folder: Path = Path("/dev")) -> list[str]:
 
 @dataclass
 class Result:
-    """Everything one rank knows at its end; times are seconds, `seconds` counts from process start."""
+    """Everything that one rank reports at its end; times are seconds, `seconds` counts from process start."""
 
     framework: str
     backend: str

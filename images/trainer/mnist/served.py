@@ -1,4 +1,4 @@
-"""The trained network as the model server reads it: a file, and model.json, which says what goes in and out."""
+"""The trained network in the model server's format: a file, and model.json, which describes inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE, CARD = "model.pt", "model.json"
 
 
 def write(model: Perceptron, folder: str, accuracy: float, data: Mapping[str, Any]) -> None:
-    """Writes both into a folder. In a local run on a machine without PyTorch the file has the weights alone."""
+    """Writes both files into a folder. In a local run on a machine without PyTorch the file has the weights alone."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     if find_spec("torch") is None:
@@ -35,7 +35,7 @@ def write(model: Perceptron, folder: str, accuracy: float, data: Mapping[str, An
 
 
 def _script(model: Perceptron, file: Path) -> None:
-    """TorchScript, which needs none of this code to run."""
+    """Writes TorchScript, which needs none of this code to run."""
     import torch
 
     from mnist import torch_model

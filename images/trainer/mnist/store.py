@@ -2,8 +2,8 @@
 
 S3 settings come from the environment: S3_ENDPOINT (`http://host:9000`, `https://…` or `host:9000`, which means https),
 S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority,
-the only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
-Where TRAINYARD_BUCKETS names a folder (a local run of a pipeline), buckets are its sub-folders and no store is asked.
+the only one that is then trusted; without it SSL_CERT_FILE or the usual ones are.
+Where TRAINYARD_BUCKETS names a folder (a local run of a pipeline), buckets are its sub-folders and no store is used.
 Every failure is a `TrainError`. Those that may pass (network, 5xx, throttling) are retried for ten minutes, as long as
 Argo's executor waits for the store.
 """
@@ -195,7 +195,7 @@ class S3Store:
 
 
 def _untrusted(error: Exception) -> bool:
-    """Was the server's certificate refused? That does not pass by waiting."""
+    """Whether the server's certificate was refused, which waiting does not fix."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
@@ -225,7 +225,7 @@ def s3_client(env: Mapping[str, str]) -> Any:
         access_key=env["S3_ACCESS_KEY"],
         secret_key=env["S3_SECRET_KEY"],
         secure=secure,
-        region=env.get("S3_REGION") or "us-east-1",  # named, so that the client needs no right to ask for it
+        region=env.get("S3_REGION") or "us-east-1",  # named, so that the client needs no right to query it
         http_client=pool,
     )
 

@@ -1,8 +1,8 @@
 """JAX on MNIST, data-parallel: `python3 -m mnist.train_jax --data … --out …`.
 
 Processes from the environment (COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID, as the JAXJob operator
-sets them); without NUM_PROCESSES it trains alone. Each batch lies spread over one device of each process, the weights
-lie on all of them: the compiler adds the sum of the gradients by itself, over gloo on CPUs and NCCL on GPUs.
+sets them); without NUM_PROCESSES it trains alone. Each batch is sharded over one device of each process, the weights
+are on all of them: the compiler adds the sum of the gradients by itself, over gloo on CPUs and NCCL on GPUs.
 Every process is a worker; process 0 also serves as coordinator and writes the metrics and the checkpoint.
 """
 
@@ -51,7 +51,7 @@ def processes_of(env: Mapping[str, str]) -> Processes:
 
 
 class Group:
-    """One device of each process in a row, and what is spread over them. Every call is made by every process."""
+    """One device of each process in a row, and the arrays on them. Every call is made by every process."""
 
     def __init__(self, jax: Any, size: int) -> None:
         owners: dict[int, Any] = {}
@@ -64,7 +64,7 @@ class Group:
         self._join = jax.make_array_from_process_local_data
 
     def rows(self, mine: np.ndarray) -> Any:
-        """An array whose rows are those of all processes, each holding its own."""
+        """An array with the rows of all processes, each holding its own."""
         return self._join(self.spread, mine)
 
     def copies(self, value: np.ndarray) -> Any:
@@ -86,7 +86,7 @@ def make_step(jax: Any, group: Group, lr: float) -> Callable[..., Any]:
         return -jnp.take_along_axis(chances, y[:, None], 1).mean()
 
     def step(weights: Any, means: Any, squares: Any, count: Any, x: Any, y: Any) -> Any:
-        loss, grads = jax.value_and_grad(loss_of)(weights, x, y)  # of the whole batch, that is of all processes
+        loss, grads = jax.value_and_grad(loss_of)(weights, x, y)  # of the whole batch, across all processes
         count = count + 1
         means = jax.tree.map(lambda mean, grad: 0.9 * mean + 0.1 * grad, means, grads)
         squares = jax.tree.map(lambda square, grad: 0.999 * square + 0.001 * grad * grad, squares, grads)

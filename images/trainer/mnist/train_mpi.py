@@ -1,7 +1,7 @@
 """Data-parallel training over MPI on MNIST: `mpirun … python3 -m mnist.train_mpi --data … --out …`.
 
-Horovod averages the gradients, and it fails where Horovod can't be imported. `--backend mpi4py` asks for mpi4py's
-Allreduce on one flat buffer in its place. Every rank is a worker; rank 0 writes the metrics and the checkpoint.
+Horovod averages the gradients, and it fails where Horovod can't be imported. `--backend mpi4py` selects mpi4py's
+Allreduce on one flat buffer instead. Every rank is a worker; rank 0 writes the metrics and the checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mnist.result import Result
 
 
 class HorovodGroup:
-    """Gradients and sums through Horovod; `backend` says what Horovod itself goes over."""
+    """Gradients and sums through Horovod; `backend` names what Horovod itself uses."""
 
     def __init__(self) -> None:
         import horovod.torch as hvd
@@ -83,7 +83,7 @@ BACKENDS: dict[str, type[HorovodGroup] | type[MpiGroup]] = {"horovod": HorovodGr
 
 
 def join_group(backend: str) -> HorovodGroup | MpiGroup:
-    """The group of that back end, never another one in its place. Raises TrainError where it can't be imported."""
+    """The group of that back end, never of another one. Raises TrainError where it can't be imported."""
     try:
         return BACKENDS[backend]()
     except ImportError as error:

@@ -106,7 +106,7 @@ class Adam:
         self.mean, self.square = np.zeros(size, np.float32), np.zeros(size, np.float32)
 
     def update(self, grad: np.ndarray) -> np.ndarray:
-        """What to take off the weights."""
+        """Returns the amount to subtract from the weights."""
         self.step += 1
         self.mean += 0.1 * (grad - self.mean)
         self.square += 0.001 * (grad * grad - self.square)

@@ -43,7 +43,7 @@ class Trainers:
         return self.master.rpartition(":")[0]
 
     def environment(self) -> dict[str, str]:
-        """What Paddle wants to know beyond what the operator says."""
+        """Variables that Paddle needs besides the operator's."""
         return {
             "PADDLE_TRAINER_ID": str(self.rank),
             "PADDLE_TRAINERS_NUM": str(self.size),
@@ -110,7 +110,7 @@ def main(argv: Sequence[str]) -> None:
     if place.size > 1:
         for variable, value in place.environment().items():
             os.environ.setdefault(variable, value)
-        os.environ["PADDLE_DISTRI_BACKEND"] = backend  # without it a CPU build takes groups of an older kind
+        os.environ["PADDLE_DISTRI_BACKEND"] = backend  # without it a CPU build uses groups of an older kind
         if gpu:
             os.environ.setdefault("FLAGS_selected_gpus", "0")
         options.wait_for_name(place.host)

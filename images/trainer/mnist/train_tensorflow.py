@@ -1,8 +1,8 @@
 """TensorFlow with parameter servers on MNIST: `python3 -m mnist.train_tensorflow --data … --out …`.
 
 TF_CONFIG (as the TFJob operator sets it) names a chief, workers and parameter servers. The chief coordinates: variables
-live on the parameter servers, workers compute gradients, updates are asynchronous. Without a chief worker 0 is the one,
-with whose end the operator then ends the job. TensorFlow's own servers never return; here workers and parameter servers
+are on the parameter servers, workers compute gradients, updates are asynchronous. Without a chief, worker 0 is the one
+whose end ends the job. TensorFlow's own servers never return; here workers and parameter servers
 end by themselves, with exit code 0, once the chief has gone.
 Without TF_CONFIG it trains alone. The chief reads the data set and hands it to the workers with their input pipeline.
 """
@@ -92,7 +92,7 @@ def task_of(env: Mapping[str, str]) -> Task:
 
 
 def reachable(address: str) -> bool:
-    """Whether somebody accepts TCP connections at host:port."""
+    """Whether a server accepts TCP connections at host:port."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=2):

@@ -2,7 +2,7 @@
 
 World from the environment (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, as the XGBoostJob operator sets them); without
 WORLD_SIZE it trains alone. The master also runs the tracker at MASTER_PORT, where all ranks meet; they sum their
-histograms over connections of their own. WORKER_ADDRS and WORKER_PORT, meant for LightGBM, are not needed.
+histograms over their own connections. WORKER_ADDRS and WORKER_PORT, meant for LightGBM, are not needed.
 A boosting round goes over all samples once: --epochs counts rounds, --lr is how much of each round's trees counts
 (eta), --batch-size means nothing. Trees see a part of the pixels and of the samples, in few bins: fast on one core.
 """
@@ -26,11 +26,11 @@ from mnist.world import World, world_of
 
 SEED = 20
 PATIENCE_S = 300
-RETRIES = 17  # a worker whose tracker is not there yet asks again, the nth time 2n seconds later: 306 in all
+RETRIES = 17  # a worker whose tracker isn't up yet tries again, the nth time 2n seconds later: 306 in all
 
 
 def parameters(lr: float, threads: int, device: str) -> dict[str, Any]:
-    """What the trees are made by."""
+    """Parameters for the trees."""
     return {
         "objective": "multi:softprob",
         "num_class": data.CLASSES,
@@ -49,7 +49,7 @@ def parameters(lr: float, threads: int, device: str) -> dict[str, Any]:
 
 @contextmanager
 def together(world: World, port: int) -> Iterator[None]:
-    """Joins all ranks for the time of the block; the master runs the tracker that they meet at."""
+    """Joins all ranks during the block; the master runs the tracker to which they connect."""
     if world.size == 1:
         yield
         return

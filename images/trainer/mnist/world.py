@@ -1,4 +1,4 @@
-"""A process among its peers, as the environment names it (env:// of PyTorch: RANK, WORLD_SIZE, MASTER_ADDR, …)."""
+"""A process among its peers, as set by the environment (env:// of PyTorch: RANK, WORLD_SIZE, MASTER_ADDR, …)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talks to one API server over one connection, as the administrator or as anybody else."""
+"""A client of one API server over one connection, as the administrator or any other identity."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a request comes from."""
+    """The identity that sends a request."""
 
     user: str
     groups: tuple[str, ...] = ()
 
     @classmethod
     def account(cls, namespace: str, name: str) -> Identity:
-        """A service account; the server adds its groups."""
+        """The identity of a service account; the server adds its groups."""
         return cls(f"system:serviceaccount:{namespace}:{name}")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said: `message` is the reason of a refusal, `warnings` come with either outcome."""
+    """The server's answer: `message` is the reason of a refusal; `warnings` come with either outcome."""
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
@@ -42,17 +42,17 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the request was taken."""
+        """Whether the request was accepted."""
         return self.status < 400
 
     @property
     def message(self) -> str:
-        """Why it was refused; empty when it was taken."""
+        """The reason of a refusal; empty when the request was accepted."""
         return "" if self.ok else str(self.body.get("message") or self.body.get("text") or f"code {self.status}")
 
 
 class Client:
-    """JSON over one kept connection. Not for several threads."""
+    """A client that sends JSON over one persistent connection. Not for several threads."""
 
     def __init__(self, host: str, tls: ssl.SSLContext) -> None:
         self._connection = http.client.HTTPSConnection(host, context=tls, timeout=30)
@@ -69,7 +69,7 @@ class Client:
         content: str = "application/json",
         query: dict[str, str] | None = None,
     ) -> Answer:
-        """One request. A refusal is an Answer; only a server that doesn't answer raises TrainyardError."""
+        """Sends one request. A refusal is an Answer; only a server that doesn't answer raises TrainyardError."""
         headers = [("Content-Type", content), ("Accept", "application/json")]
         if identity:
             headers += [("Impersonate-User", identity.user)]
@@ -93,7 +93,7 @@ class Client:
         return Answer(response.status, _decoded(text), unescaped)
 
     def path(self, obj: dict[str, Any], namespace: str = "") -> str:
-        """Where objects of this kind live. Raises TrainyardError when the server doesn't know the kind."""
+        """The URL path of objects of this kind. Raises TrainyardError when the server doesn't have the kind."""
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if kind not in self._kinds.get(version, {}):
@@ -112,13 +112,13 @@ class Client:
     def create(
         self, obj: dict[str, Any], *, identity: Identity | None = None, namespace: str = "", dry_run: bool = False
     ) -> Answer:
-        """POST; with `dry_run` all admission is asked and nothing is stored."""
+        """Sends a POST; with `dry_run` all admission runs and nothing is stored."""
         return self.call("POST", self.path(obj, namespace), obj, identity=identity, query=_query(dry_run))
 
     def replace(
         self, obj: dict[str, Any], *, identity: Identity | None = None, dry_run: bool = False, sub: str = ""
     ) -> Answer:
-        """PUT of a whole object, or of its subresource `sub`."""
+        """Sends a PUT of a whole object, or of its subresource `sub`."""
         path = "/".join(filter(None, [self.path(obj), obj["metadata"]["name"], sub]))
         return self.call("PUT", path, obj, identity=identity, query=_query(dry_run))
 
@@ -131,17 +131,17 @@ class Client:
         dry_run: bool = False,
         sub: str = "",
     ) -> Answer:
-        """JSON Patch of the stored object, or of its subresource `sub`."""
+        """Sends a JSON Patch of the stored object, or of its subresource `sub`."""
         path = "/".join(filter(None, [self.path(obj), obj["metadata"]["name"], sub]))
         return self.call("PATCH", path, operations, identity=identity, content=PATCH, query=_query(dry_run))
 
     def apply(self, obj: dict[str, Any], *, namespace: str = "") -> Answer:
-        """Server-side apply as the administrator."""
+        """Sends a server-side apply as the administrator."""
         path = f"{self.path(obj, namespace)}/{obj['metadata']['name']}"
         return self.call("PATCH", path, obj, content=APPLY, query={"fieldManager": MANAGER, "force": "true"})
 
     def find(self, kind: dict[str, Any], name: str) -> dict[str, Any] | None:
-        """One object by name, or None; `kind` has apiVersion, kind and metadata.namespace."""
+        """Reads one object by name, or None; `kind` has apiVersion, kind and metadata.namespace."""
         answer = self.call("GET", f"{self.path(kind)}/{name}")
         return answer.body if answer.ok else None
 

@@ -1,4 +1,4 @@
-"""Puts a rendered platform on an API server: all that admission and rights look at, controllers' additions too."""
+"""Installs a rendered platform on an API server: all that admission and RBAC need, including controllers' additions."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from trainyard_dev.apiserver.client import Client
 
 Object = dict[str, Any]
 Objects = list[Object]
-# What needs nodes, or a program that answers calls.
+# Kinds that need nodes, or a program that answers calls.
 LEFT_OUT = (
     "APIService", "DaemonSet", "Deployment", "Job", "MutatingWebhookConfiguration", "Pod", "Service", "StatefulSet",
     "ValidatingWebhookConfiguration",
@@ -36,7 +36,7 @@ def install(server: Client, objects: Objects) -> None:
     wanted.sort(key=_rank)
     crds = [obj for obj in wanted if obj["kind"] == "CustomResourceDefinition"]
     for crd in crds:
-        if not server.create(crd).ok:  # half the time of applying; what is there already is applied
+        if not server.create(crd).ok:  # half the time of applying; existing ones are applied
             _apply(server, [crd])
     for crd in crds:
         await_force(f"the CRD {crd['metadata']['name']}", partial(_serves, server, crd))
@@ -51,13 +51,13 @@ def install(server: Client, objects: Objects) -> None:
 
 
 def namespace(name: str, team: bool = False) -> dict[str, Any]:
-    """A bare namespace; with `team` its label says that it belongs to the team of that name."""
+    """A bare namespace; with `team`, labelled as belonging to the team of that name."""
     labels = {"trainyard.io/team": name} if team else {}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def complete_namespace(server: Client, name: str) -> None:
-    """What controllers add to a namespace: the account `default`, and the figures of its quotas."""
+    """Adds what controllers add to a namespace: the account `default`, and the figures of its quotas."""
     account: dict[str, Any] = {"apiVersion": "v1", "kind": "ServiceAccount"}
     account["metadata"] = {"name": "default", "namespace": name}
     _apply(server, [account])
@@ -71,13 +71,13 @@ def complete_namespace(server: Client, name: str) -> None:
 
 
 def policies_in_force(server: Client) -> None:
-    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them."""
+    """Waits until every policy and binding made so far is in force, by adding a last one, which follows them."""
     spec, bound = {"validations": [{"expression": "false"}]}, {"validationActions": ["Deny"]}
     _in_force(server, "Validating", spec, bound, lambda probe: not server.create(probe, dry_run=True).ok)
 
 
 def _in_force(server: Client, sort: str, spec: Object, bound: Object, asked: Callable[[Object], bool]) -> None:
-    """Waits until a new policy is `asked` about a probe; its name is new, as one of before may still be asked."""
+    """Waits until a new policy is `asked` about a probe; its name is new, as an old one may still be in force."""
     name = f"{CANARY}-{token_hex(4)}"
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
     spec["matchConstraints"] = {"resourceRules": [_rule("", "v1", "configmaps")]}
@@ -93,7 +93,7 @@ def _in_force(server: Client, sort: str, spec: Object, bound: Object, asked: Cal
 
 
 def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
-    """Waits until mutating policies are asked, and know each kind: the server looks for new ones every five seconds."""
+    """Waits until mutating policies are in force for each kind: the server checks for new kinds every five seconds."""
     add = "[JSONPatch{op: 'add', path: '/data', value: {'filled': 'yes'}}]"
     spec = {"reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": add}}]}
     _in_force(server, "Mutating", spec, {}, lambda probe: "data" in server.create(probe, dry_run=True).body)
@@ -119,14 +119,14 @@ def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:
 
 
 def _by_setup(objects: Objects) -> Objects:
-    """What the setup job applies once the operators answer."""
+    """The objects that the setup job applies once the operators answer."""
     plans = (obj["data"]["plan.json"] for obj in objects if "plan.json" in obj.get("data", {}))
     made = [json.loads(plan) for plan in plans]
     return [obj for plan in made for obj in [*plan.get("objects", []), *plan.get("quotas", [])]]
 
 
 def _stays(obj: dict[str, Any]) -> bool:
-    """Not for an object that helm makes only to remove or to test a release."""
+    """Whether an object stays: not if helm makes it only to remove or to test a release."""
     hook = obj["metadata"].get("annotations", {}).get("helm.sh/hook", "")
     return "delete" not in hook and "test" not in hook
 
@@ -137,7 +137,7 @@ def _rank(obj: dict[str, Any]) -> int:
 
 
 def _serves(server: Client, crd: dict[str, Any]) -> bool:
-    """Whether each version of the kind answers and discovery names it, which on a busy machine comes a moment later."""
+    """Whether each version of the kind answers and is in discovery, which follows a moment later on a busy machine."""
     spec = crd["spec"]
     plural = spec["names"]["plural"]
     roots = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
@@ -149,7 +149,7 @@ def _named(server: Client, root: str) -> set[str]:
 
 
 def await_force(what: str, ready: Callable[[], bool]) -> None:
-    """Waits until it is so. Raises TrainyardError that names `what`."""
+    """Waits until `ready` returns true. Raises TrainyardError that names `what`."""
     end = monotonic() + WAIT_S
     while not ready():
         if monotonic() > end:

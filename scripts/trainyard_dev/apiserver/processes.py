@@ -34,7 +34,7 @@ class Server:
             )
 
     def wait(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Waits until `ready` says so. Raises TrainyardError with the end of the log when it ends or is late."""
+        """Waits until `ready` returns true. Raises TrainyardError with the end of the log when it ends or is late."""
         end = monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
@@ -63,7 +63,7 @@ class Server:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stands still for the time of the body."""
+        """Pauses the process while the body runs."""
         self._process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -71,7 +71,7 @@ class Server:
             self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Ends it by force: nothing that it holds is kept."""
+        """Kills the process: no data that it holds is kept."""
         self._process.kill()
         self._process.wait()
 
@@ -80,7 +80,7 @@ class Server:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
+    """Unused ports of 127.0.0.1."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

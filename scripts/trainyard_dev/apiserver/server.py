@@ -25,12 +25,12 @@ from trainyard_dev.versions import load
 
 START_S = 60.0
 HOST = "127.0.0.1"
-# kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
+# kubeadm puts the advertised address into its certificates and refuses loopback; nothing connects to this one.
 ADVERTISED = "192.0.2.1"
 AUDIT_LOG = "audit.log"
 # Both collect garbage less often than Go does by default: a quarter less processor time for twice the memory.
 LESS_GARBAGE = {"GOGC": "400"}
-# What was written or would have been, without the objects themselves.
+# Audit policy: all writes, refused ones and dry runs included, without the objects themselves.
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -40,7 +40,7 @@ AUDIT = {
 
 
 class ApiServer(Client):
-    """A running API server: the client's methods, and kubectl, as the administrator or as anybody else."""
+    """A running API server: the client's methods, and kubectl, as the administrator or any other user."""
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         self.folder, self.kubeconfig = folder, kubeconfig
@@ -52,11 +52,11 @@ class ApiServer(Client):
         super().__init__(self._host, self._tls)
 
     def connection(self) -> Client:
-        """One more connection as the administrator, for another thread."""
+        """Opens another connection as the administrator, for another thread."""
         return Client(self._host, self._tls)
 
     def watch(self, path: str) -> Iterator[dict[str, Any]]:
-        """Every change of the objects at `path`, those that are there first; ends when the server ends it."""
+        """Yields every change of the objects at `path`, existing ones first; ends when the server ends it."""
         connection = http.client.HTTPSConnection(self._host, context=self._tls, timeout=3600)
         with suppress(OSError, http.client.HTTPException, ValueError):
             connection.request("GET", f"{path}{'&' if '?' in path else '?'}watch=1&timeoutSeconds=3500")
@@ -72,7 +72,7 @@ class ApiServer(Client):
         input: str | None = None,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """One kubectl command, as the administrator or as somebody else."""
+        """Runs one kubectl command, as the administrator or another user."""
         who = [f"--as={as_user}"] if as_user else []
         who += [f"--as-group={group}" for group in as_groups]
         return run(
@@ -81,12 +81,12 @@ class ApiServer(Client):
         )  # fmt: skip
 
     def audit_log(self) -> list[dict[str, Any]]:
-        """Every write so far, refused ones and dry runs too, with the notes of admission."""
+        """Every write so far, including refused ones and dry runs, with the annotations of admission."""
         return [json.loads(line) for line in (self.folder / AUDIT_LOG).read_text().splitlines()]
 
     @contextmanager
     def controllers(self, names: Sequence[str]) -> Iterator[None]:
-        """Runs the controllers of these names (kube-controller-manager's) for the time of the body."""
+        """Runs these controllers of kube-controller-manager, by name, while the body runs."""
         server = Server(
             [
                 tools.binary("kube-controller-manager"), "--kubeconfig", self.kubeconfig, "--leader-elect=false",
@@ -109,18 +109,18 @@ def running(
     privileged: bool = False,
     authentication: Path | None = None,
 ) -> Iterator[ApiServer]:
-    """Starts both servers on free ports and ends them afterwards; nothing stays.
+    """Starts both servers on free ports and ends them afterwards; nothing remains.
 
     Args:
-        audit: write the log of writes; benchmarks do without, since it costs time.
-        kubernetes: version of the API server, such as `1.35`, of those that versions.yaml has; left out: what
-            $TRAINYARD_KUBERNETES says, else the cluster's. kubectl and the controllers are always the cluster's.
-        features: gates that are opened beside those that are open by default.
-        privileged: take privileged pods, as kubeadm's servers do.
-        authentication: file that says which issuers' tokens it takes; a change of it counts without a restart.
+        audit: write the log of writes; benchmarks omit it, since it costs time.
+        kubernetes: version of the API server, such as `1.35`, of those that versions.yaml has; left out: that of
+            $TRAINYARD_KUBERNETES, else the cluster's. kubectl and the controllers are always the cluster's.
+        features: feature gates to enable besides those that are on by default.
+        privileged: allow privileged pods, as kubeadm's servers do.
+        authentication: file of the issuers whose tokens it accepts; a change takes effect without a restart.
 
     Raises:
-        TrainyardError: one of them doesn't start, with the end of its log, or nobody builds that version.
+        TrainyardError: one of them doesn't start, with the end of its log, or no tool set builds that version.
     """
     program = tools.binary("kube-apiserver", os.environ.get(KUBERNETES, "") if kubernetes is None else kubernetes)
     folder = Path(tempfile.mkdtemp(prefix="trainyard-api-"))

@@ -1,4 +1,4 @@
-"""Every attempt: the refused cases beside the rules, and those of policies/guards.cases.yaml."""
+"""All attempts: the refused cases of the rules, and those of policies/guards.cases.yaml."""
 
 import re
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from trainyard_dev.policy.cases import WHO, Case
 
 FILE = cases.FOLDER / "guards.cases.yaml"
 ANY = "any"
-# Requests that open a connection: nothing there can be asked as a dry run, and the pods that they name are none.
+# Requests that open a connection: they can't be dry runs, and the pods that they name don't exist.
 CONNECTIONS = ("/exec", "/portforward", "/proxy")
 KEYS = (cases.ASKED - {"filled"}) | {"tried", "of", "in", "request", "body", "full"}
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request that makes no object of a base; writes are dry runs."""
+    """A request that is not about a base object; writes are dry runs."""
 
     method: str
     path: str
@@ -37,9 +37,9 @@ class Attempt:
     """One attempt.
 
     Args:
-        guard: who has to refuse, as guards.refused_by names it; ANY for any guard.
+        guard: the guard that has to refuse, as named by guards.refused_by; ANY for any guard.
         says: words of the refusal.
-        full: the team has as many objects as its quotas let it have.
+        full: the team has as many objects as its quotas allow.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Attempt:
 
 
 def ask(server: ApiServer, attempt: Attempt) -> Answer:
-    """Puts it to the server. Raises TrainyardError when what it begins from can't be stored."""
+    """Sends the attempt to the server. Raises TrainyardError when its initial object can't be stored."""
     if isinstance(attempt.what, Case):
         return cases.ask(server, attempt.what)
     one = attempt.what
@@ -64,7 +64,7 @@ def ask(server: ApiServer, attempt: Attempt) -> Answer:
 
 
 def attempts(file: Path = FILE) -> list[Attempt]:
-    """All of them. Raises TrainyardError when the file has one that is none, or two have one name."""
+    """Reads all attempts. Raises TrainyardError when the file has an invalid one, or two have the same name."""
     found = [*_of_rules(), *_of_guards(file)]
     names = [one.id for one in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -73,7 +73,7 @@ def attempts(file: Path = FILE) -> list[Attempt]:
 
 
 def _of_rules() -> Iterator[Attempt]:
-    """Those of every rule that refuses, for each kind that a case stands for."""
+    """The attempts of every rule that refuses, for each kind that a case stands for."""
     advice = rules.advice()
     for rule in (one for one in cases.rules() if one not in advice):
         for case in cases.cases(rule):

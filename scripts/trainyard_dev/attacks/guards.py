@@ -1,4 +1,4 @@
-"""Who refused a request, in what words: read off the API server's answer."""
+"""The guard that refused a request, and its message, read from the API server's answer."""
 
 import re
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _MARKS = (
     ("usage per Pod", LIMITS),
 )
 _CANNOT = re.compile(r"User \"[^\"]*\" cannot ")
-# What is not there, is there already, or has nobody who would answer: admission was asked before, and let it pass.
+# Failures after admission, which let the request pass: not found, already exists, or no backend to answer.
 LATER = (404, 409)
-MOST = 700  # letters of a refusal that are kept
+MOST = 700  # characters of a refusal that are kept
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an attempt: who refused it, and in what words."""
+    """The outcome of an attempt: the guard that refused it, and its message."""
 
     outcome: str
     guard: str = ""
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdict(answer: Answer) -> Verdict:
-    """The verdict of an answer. What fails for want of a pod or a node has passed every guard on the way."""
+    """The verdict of an answer. A request that fails for lack of a pod or a node has passed every guard."""
     if answer.ok:
         return Verdict(ADMITTED)
     if answer.status in LATER or answer.status >= 500:
@@ -42,7 +42,7 @@ def verdict(answer: Answer) -> Verdict:
 
 
 def refused_by(answer: Answer) -> tuple[str, str]:
-    """Guard and words of a refusal. A policy is named without `trainyard-`."""
+    """Guard and message of a refusal. A policy is named without `trainyard-`."""
     message = answer.message
     if match := _DENIED.search(message):
         return match[1].removeprefix(PREFIX), _short(match[2])

@@ -1,4 +1,4 @@
-"""What `make attacks` found: an outcome for each attempt, what is not as it should be, and the page of both."""
+"""Results of `make attacks`: an outcome for each attempt, the problems, and the page of both."""
 
 import json
 import re
@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole run. `guards` are all that have to refuse something, `seconds` what it took."""
+    """A whole run. `guards` are all that have to refuse something; `seconds` is the duration."""
 
     commit: str
     kubernetes: str
@@ -45,7 +45,7 @@ class Report:
 
 
 def problems(report: Report) -> list[str]:
-    """What is not as it should be, as sentences: attempts that are let through, and guards that nothing shows."""
+    """The problems, as sentences: attempts that were let through, and guards without an attempt."""
     found = []
     for one in report.outcomes:
         if one.now.outcome != REFUSED:
@@ -89,7 +89,7 @@ def write(out: Path, report: Report) -> Path:
 
 
 def read(out: Path) -> Report:
-    """The last run's. Raises TrainyardError when the file isn't there or can't be read."""
+    """Reads the last run's report. Raises TrainyardError when the file is missing or can't be read."""
     path = out / FILE
     try:
         raw = json.loads(path.read_text())

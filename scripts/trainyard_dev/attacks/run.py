@@ -1,4 +1,4 @@
-"""Puts every attempt to this tree on a real API server."""
+"""Runs every attempt against this tree on a real API server."""
 
 import os
 import time
@@ -24,12 +24,12 @@ PROFILE, TEAM, NODE = "kind", "vision", "gpu-1"
 VALUES = tuple(ROOT / "tests" / "policies" / name for name in ("teams.yaml", "options.yaml"))
 BESIDE = ROOT / "tests" / "policies" / "extra.yaml"
 OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
-# Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
+# Kubernetes before 1.35 drops image volumes from requests unless this feature is enabled.
 FEATURES = ("ImageVolume",)
 
 
 def attack(wanted: list[Attempt], say: Callable[[str], None]) -> Report:
-    """Installs this tree with all options, then puts the attempts to it.
+    """Installs this tree with all options, then runs the attempts against it.
 
     Raises:
         TrainyardError: the chart can't be rendered, or the API server doesn't start.
@@ -49,7 +49,7 @@ def attack(wanted: list[Attempt], say: Callable[[str], None]) -> Report:
 
 
 def prepare(server: ApiServer, objects: list[dict[str, Any]]) -> None:
-    """Installs the platform with two teams, what tests have beside it, and one node that is only an object."""
+    """Installs the platform with two teams, the tests' own objects, and one node that is only an object."""
     install(server, [*objects, *yaml.safe_load_all(BESIDE.read_text())])
     _must(server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}))
     for namespace in ("kube-system", "trainyard-system"):
@@ -57,7 +57,7 @@ def prepare(server: ApiServer, objects: list[dict[str, Any]]) -> None:
 
 
 def judged(server: ApiServer, wanted: list[Attempt]) -> dict[str, Verdict]:
-    """The verdict of each attempt, by its id; last those of a team that has all it may."""
+    """The verdict of each attempt, by id; last those of a team that has used up its quotas."""
     found = {one.id: _put(server, one) for one in wanted if not one.full}
     with full(server):
         return found | {one.id: _put(server, one) for one in wanted if one.full}
@@ -72,7 +72,7 @@ def _put(server: ApiServer, attempt: Attempt) -> Verdict:
 
 @contextmanager
 def full(server: ApiServer, namespace: str = TEAM) -> Iterator[None]:
-    """The team has as many objects as each of its quotas lets it have; afterwards none."""
+    """Makes the team's quotas used up while the body runs; unused afterwards."""
     _use(server, namespace, lambda hard: hard)
     await_force("the full quota", lambda: not _pod(server, namespace).ok)
     try:
@@ -83,7 +83,7 @@ def full(server: ApiServer, namespace: str = TEAM) -> Iterator[None]:
 
 
 def _use(server: ApiServer, namespace: str, used: Callable[[dict[str, str]], dict[str, str]]) -> None:
-    """Writes figures of quotas as their controller would; last that of pods, by which one sees that all are known."""
+    """Writes quotas' usage as their controller would; pods last, since their figure shows that all are in effect."""
     named = {"apiVersion": "v1", "kind": "ResourceQuota"}
     answer = server.call("GET", server.path(named | {"metadata": {"namespace": namespace}}))
     _must(answer)

@@ -1,1 +1,1 @@
-"""What we hold, asked of databases of known vulnerabilities: Python pins, Go modules, Debian packages of images."""
+"""Known vulnerabilities in what we ship, from databases: Python pins, Go modules, Debian packages of images."""

@@ -1,4 +1,4 @@
-"""`trainyard audit`: osv-scanner asks about all that we hold; our own list and ends of support come beside."""
+"""`trainyard audit`: queries osv-scanner for everything that we ship; adds our own list and ends of support."""
 
 import datetime
 import json
@@ -28,11 +28,11 @@ from trainyard_dev.versions import Versions, load
 ASSETS = Path(__file__).parent / "assets"
 COPY = "OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY"  # names a folder with <ecosystem>/all.zip, as osv.dev exports them
 ECOSYSTEMS = ("PyPI", "Go", "Debian")
-COPY_DAYS = 14  # a copy of a database that is older counts as not asked
-PACKAGES_DAYS = 30  # that security updates of Debian may wait: docs/support.md says so
+COPY_DAYS = 14  # an older copy of a database counts as not queried
+PACKAGES_DAYS = 30  # that security updates of Debian may wait, as docs/support.md states
 PACKAGES = """. /usr/lib/os-release && echo $VERSION_ID
 dpkg-query --show --showformat='${db:Status-Status} ${source:Package} ${source:Version}\\n'"""
-NO_SHELL = 127  # how a run of an image ends that has none, and so nothing of Debian's
+NO_SHELL = 127  # exit code for an image without a shell, and so without Debian's packages
 CLEAN, FOUND, UNASKED = 0, 1, 3
 
 
@@ -55,7 +55,7 @@ def audit() -> int:
 
 
 def held(versions: Versions, work: Path) -> tuple[list[str], list[str]]:
-    """What we pin, compile and install, as osv-scanner's option `--lockfile` takes it; and what can't be looked at."""
+    """What we pin, compile and install, in the form of osv-scanner's option `--lockfile`; and what can't be checked."""
     locks = [ROOT / "requirements.lock", *folders.each(ROOT, folders.IMAGES, "requirements.txt")]
     files, left = [f"requirements.txt:{file}" for file in locks], []
     work.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def debian(engine: engines.Engine, ref: str) -> list[dict[str, str]]:
 
 
 def ask(files: list[str], left: list[str], work: Path, copy: str, today: datetime.date) -> bool:
-    """Whether anything is found by our own list, the copy and, where there is none, osv.dev; adds to what is `left`."""
+    """Whether our own list, the copy or, without one, osv.dev finds anything; adds to `left` what wasn't queried."""
     records = yaml.load((ASSETS / "advisories.yaml").read_text(), yaml.BaseLoader)["advisories"]
     for ecosystem in ECOSYSTEMS:
         file = work / "osv-scalibr" / ecosystem / "all.zip"
@@ -110,7 +110,7 @@ def ask(files: list[str], left: list[str], work: Path, copy: str, today: datetim
 
 
 def take(copy: Path, ecosystem: str, target: Path, today: datetime.date) -> str:
-    """Takes an ecosystem's export out of a copy; says why that does not count as asked, "" where it does."""
+    """Copies an ecosystem's export to `target`; returns why it does not count as queried, "" where it does."""
     if not (found := next(copy.rglob(f"{ecosystem}/all.zip"), None)):
         return "there is no all.zip"
     shutil.copyfile(found, target)
@@ -122,10 +122,10 @@ def take(copy: Path, ecosystem: str, target: Path, today: datetime.date) -> str:
 
 
 def scan(files: list[str], left: list[str], *how: str) -> bool:
-    """Lets osv-scanner print what it finds, and says whether that is anything; a file without packages is `left`.
+    """Runs osv-scanner, which prints its findings; returns whether there are any. A file without packages is `left`.
 
     Raises:
-        TrainyardError: it could not ask, or could not read a file.
+        TrainyardError: it could not send its query, or could not read a file.
     """
     argv = ["scan", "source", "--no-resolve", "--no-call-analysis=go", "--experimental-plugins=go/binary",
             f"--config={ASSETS / 'osv-scanner.toml'}", *how, *(f"--lockfile={one}" for one in files)]  # fmt: skip
@@ -138,7 +138,7 @@ def scan(files: list[str], left: list[str], *how: str) -> bool:
 
 
 def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> Iterator[str]:
-    """What has left its support by a day and has no reason to stay, and Debian's packages that are too old."""
+    """Yields what is out of support on a day without a reason to stay, and too old Debian packages."""
     known, have = support.read(root), support.pinned(raw)
     for line in (*known.lines.values(), *known.kubernetes.values()):
         if line.over(today) and not line.past:

@@ -1,6 +1,6 @@
-"""The trivial binder: gives every pod the next node in turn and looks at nothing. What any scheduler is measured by.
+"""The trivial binder: gives each pod the next node in turn, without any checks. Every scheduler is compared with it.
 
-A program of its own, so that it shares no interpreter with the harness. Arguments: kubeconfig, number of connections.
+A separate program, so that it shares no interpreter with the harness. Arguments: kubeconfig, number of connections.
 """
 
 import itertools
@@ -33,13 +33,13 @@ class Binder:
         self.process.wait(lambda: "ready" in (folder / "binder.log").read_text(), 30.0)
 
     def settle(self, harness: Harness) -> None:
-        """Waits until every pod is bound: it does nothing else."""
+        """Waits until every pod is bound, which is all that the binder does."""
         harness.wait("binding", lambda: all(pod.node for pod in list(harness.pods.values())), 600.0)
 
 
 @contextmanager
 def binder(harness: Harness) -> Iterator[Binder]:
-    """Runs it on the harness for the time of the body."""
+    """Runs the binder on the harness while the body runs."""
     running = Binder(harness)
     try:
         yield running

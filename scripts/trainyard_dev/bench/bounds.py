@@ -1,4 +1,4 @@
-"""How many GPUs could be allocated at best: a bound from above."""
+"""An upper bound on the GPUs that can be allocated."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ Kind = tuple[int, int, int]  # GPUs, thousandths of a core, MiB
 
 
 def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod]) -> float:
-    """No placement of these pods, even one that knows all of them, gives away more whole GPUs.
+    """Return an upper bound on the whole GPUs that any placement of these pods allocates, even if known in advance.
 
-    A linear programme: how many pods of each kind run on nodes of each kind. That pods are whole is kept only in part:
+    A linear programme: how many pods of each kind run on nodes of each kind. Pods are only partly kept undivided:
     of pods larger than 1/(k+1) of a node's GPUs, cores or memory at most k run on it.
     """
     from scipy.optimize import linprog
@@ -55,7 +55,7 @@ def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod]) -> float:
 
 
 def size(one: Node | Pod) -> Kind:
-    """What it has, or asks for."""
+    """The resources that the node has, or that the pod requests."""
     return one.gpus, one.cpu_milli, one.memory_mib
 
 

@@ -163,9 +163,9 @@ def _page() -> None:
 
 
 def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]:
-    """Runs of a bench with these names and seeds; of the part of the plan that is not full where nothing is given.
+    """Returns the runs of a bench with these names and seeds; without any, those of the reduced plan.
 
-    A configuration or seed that is not in the plan is measured as well, on a case that is: with the settings of the
+    A configuration or seed outside the plan is measured as well, on a case of the plan: with the settings of the
     configuration's other seeds, else with those of the case's first run.
 
     Raises:
@@ -192,7 +192,7 @@ def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]
 
 
 def _numbers(text: str) -> list[int]:
-    """Seeds as they were given; none for nothing. Raises UsageError for anything else."""
+    """Parses a list of seeds; empty for no text. Raises UsageError for anything else."""
     try:
         return results.numbers(text) if text else []
     except ValueError:
@@ -200,7 +200,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _print(found: Sequence[Result]) -> None:
-    """Values of each run, a line each."""
+    """Prints the values of each run, one line per run."""
     for result in found:
         click.echo(f"\n{result.run.id} ({runner.minutes_text(result.seconds)})")
         wide = max(map(len, result.values), default=0)
@@ -209,7 +209,7 @@ def _print(found: Sequence[Result]) -> None:
 
 
 def _end(outcome: runner.Outcome) -> None:
-    """Says what is lacking; exit code 1 where a run failed."""
+    """Prints what is missing; exits with code 1 if a run failed."""
     for name, why in outcome.failed.items():
         click.echo(f"{name} failed: {why}", err=True)
     if outcome.failed:

@@ -19,7 +19,7 @@ from trainyard_dev.chart import package, parts
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000
-RAW = "raw"  # no configuration but a limit: what is bound without looking
+RAW = "raw"  # no configuration but a limit: pods bound without any checks
 OVERLAY = parts.UMBRELLA / "overlays/packed.yaml"
 BASELINE = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
@@ -43,14 +43,14 @@ class Configuration:
 
     @property
     def digest(self) -> str:
-        """Changes when the configuration does; its comments and its layout don't count."""
+        """Digest that changes with the configuration, but not with its comments or layout."""
         environment = (f"{name}={value}" for name, value in self.env)
         text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def canonical(config: str) -> str:
-    """A configuration as one line that is the same for the same meaning: parsed, keys in order, without comments."""
+    """Returns a configuration as one canonical line: parsed, keys sorted, without comments."""
     return json.dumps(yaml.safe_load(config), sort_keys=True)
 
 
@@ -59,7 +59,7 @@ Maker = Callable[[str], Configuration]  # makes the column of this name
 
 @functools.cache
 def column(name: str) -> Configuration:
-    """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
+    """Returns the configuration of this name; only ours renders the chart. Raises UsageError that lists all names."""
     if name not in _makers():
         raise UsageError(f"unknown configuration {name}", hint=f"use one of {', '.join(_makers())}")
     return _makers()[name](name)
@@ -91,12 +91,12 @@ def _makers() -> dict[str, Maker]:
 
 
 def _chosen(label: str, value: str) -> Maker:
-    """The chart with another choice of `global.contract.scheduler`."""
+    """Returns the maker of the chart's configuration with another choice of `global.contract.scheduler`."""
     return lambda name: chart_column(name, label, f"global.contract.scheduler.{value}")
 
 
 def chart_column(name: str, label: str, *sets: str) -> Configuration:
-    """What the chart renders with these values after `OVERLAY`."""
+    """Returns what the chart renders with `OVERLAY`, then these values."""
     objects = _rendered(sets, packed=True)
     config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
     container = _container("trainyard-scheduler", objects)
@@ -115,7 +115,7 @@ def period_ms(name: str) -> int:
 
 
 def controller_flags(name: str) -> tuple[str, ...]:
-    """How many requests and threads Volcano's controllers have: the chart's for ours, their own default for others."""
+    """Flags for requests and threads of Volcano's controllers: the chart's for ours, their default for others."""
     if not name.startswith("ours"):
         return ()
     args = _args(_container("trainyard-controllers", _rendered()))
@@ -156,7 +156,7 @@ def volcano_default() -> str:
 
 
 def kube_tuned() -> str:
-    """kube-scheduler packing by GPUs first: the best that its own settings give."""
+    """kube-scheduler's configuration for packing by GPUs first: the best that its own settings allow."""
     resources = [{"name": GPU, "weight": 10}, {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
     fit = {"scoringStrategy": {"type": "MostAllocated", "resources": resources}}
     score: dict[str, list[dict[str, Any]]] = {

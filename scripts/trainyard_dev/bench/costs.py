@@ -1,4 +1,4 @@
-"""What a run costs: processor time and memory of programs, and writes that the API server took."""
+"""The cost of a run: processor time and memory of programs, and writes to the API server."""
 
 import re
 import time
@@ -17,13 +17,13 @@ LEASES = "leases"  # written by the server itself
 def processor_s(*pids: int) -> float:
     """Seconds of processor time that these processes and their threads, ended ones too, have used.
 
-    From each process's own clock, for /proc counts in hundredths: a few pods cost less.
+    Read from each process's own clock: /proc counts in hundredths of a second, and a few pods cost less.
     """
     return sum(time.clock_gettime(~pid << 3 | SCHEDULED) for pid in pids)
 
 
 def peak_mib(*pids: int) -> float:
-    """The most memory that each of these processes has held at a time, in MiB, all together."""
+    """The sum of the peak memory of each of these processes, in MiB."""
     return sum(_mib(pid, "VmHWM") for pid in pids)
 
 
@@ -38,18 +38,18 @@ def _mib(pid: int, key: str) -> float:
 
 
 def writes(harness: Harness) -> dict[str, float]:
-    """How often each resource was written so far, refused writes too."""
+    """The number of writes of each resource so far, including refused ones."""
     text = str(harness.server.call("GET", "/metrics").body["text"])
     return counted(text)
 
 
 def more(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """What was added between two counts, by name."""
+    """The difference between two counts, by name."""
     return {name: value - before.get(name, 0.0) for name, value in after.items() if value > before.get(name, 0.0)}
 
 
 def counted(text: str) -> dict[str, float]:
-    """The same from the text of the API server's metrics, without what the server writes for itself."""
+    """Parses these counts from the API server's metrics, without what the server writes for itself."""
     found: dict[str, float] = {}
     for labels, value in WRITES.findall(text):
         of = dict(LABEL.findall(labels))

@@ -1,4 +1,4 @@
-"""With what a run was measured: versions of the programs, and the machine."""
+"""The environment of a run: versions of the programs, and the machine."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ ALWAYS = ("kubernetes", "etcd")
 
 
 def versions(scheduler: str) -> dict[str, str]:
-    """Program -> version of those that run with a scheduler of this kind, and `machine` -> what it is."""
+    """Versions by name of the programs that run with a scheduler of this kind, and the machine's as `machine`."""
     tools = load().tools
     return {name: tools[name].version for name in (*ALWAYS, scheduler) if name in tools} | {MACHINE: machine()}
 

@@ -19,7 +19,7 @@ TITLE = "Fairness, preemption and reclaim"
 FRESH = False
 SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
-TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
+TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age doesn't help
 NODES = 8
 CORE = ("kube-default", "volcano-default", "ours", "ours-reclaim")
 RECLAIM = "ours-reclaim"
@@ -30,7 +30,7 @@ SHARED = {
     "trace1_pr@100": {"trace": "trace1_pr", "jobs": 100},
     "trace1_pr@100+late": {"trace": "trace1_pr", "jobs": 100, **LATE},
 }
-# What only taking back can change: what queues deserve beside GPUs, and work that is kept.
+# What only reclaiming can change: what queues deserve besides GPUs, and work that is kept.
 TAKING = {
     "trace1_pr@60+late": LATE60,
     "trace1_pr@60+late+gpus": LATE60 | {"beside": "none"},
@@ -55,7 +55,7 @@ HEADINGS = headings(METRICS | victims.METRICS)
 
 
 def plan(full: bool) -> list[Run]:
-    """What to measure, the most important first."""
+    """The runs to measure, the most important first."""
     if not full:
         runs = [Run("fairness", "trace1_pr@60", name, 1, ALL60) for name in CORE if name != RECLAIM]
         runs += [Run("fairness", "trace1_pr@60+late", name, 1, LATE60) for name in ("ours", RECLAIM)]
@@ -72,7 +72,7 @@ def plan(full: bool) -> list[Run]:
 
 
 def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
-    """Every seed, one after the other: what is stopped half way has all configurations."""
+    """The runs seed by seed, so that an interrupted bench has measured all configurations."""
     return [Run("fairness", case, name, seed, how) for seed in SEEDS for case, how in cases.items() for name in names]
 
 
@@ -113,7 +113,7 @@ def measure(run: Run, harness: Harness) -> dict[str, float]:
 
 
 def dealt(run: Run) -> list[Task]:
-    """The run's jobs, each given to a team by lot; `late_s`: the heaviest team hands in its own that much later."""
+    """The run's jobs, each assigned to a random team; `late_s`: how much later the heaviest team submits its jobs."""
     rng = random.Random(f"fairness/{run.seed}")
     tasks = simulator.tasks(philly(run.settings["trace"], run.settings["jobs"]))
     heaviest = max(TEAMS, key=lambda name: TEAMS[name])
@@ -125,7 +125,7 @@ def dealt(run: Run) -> list[Task]:
 
 
 def _room(run: Run) -> tuple[int, int]:
-    """Thousandths of a core and MiB in a team's deserved share with each GPU; `beside`: jobs', nodes' or none."""
+    """Thousandths of a core and MiB per GPU in a team's deserved share; `beside`: jobs', nodes' or none."""
     [node] = simulator.nodes(1)
     return {
         "jobs": (CPU_MILLI, MEMORY_MIB),
@@ -135,9 +135,9 @@ def _room(run: Run) -> tuple[int, int]:
 
 
 def queues(column: Configuration, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
-    """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed.
+    """The teams' queues as the chart makes them: by weight, and with what each deserves where it can reclaim that.
 
-    That is a part of the GPUs by weight, with `cpu_milli` and `memory_mib` to each.
+    A queue deserves GPUs by weight, with `cpu_milli` and `memory_mib` for each GPU.
     """
     sets = []
     reclaim = "reclaim" in _actions(column)
@@ -162,14 +162,14 @@ def _actions(column: Configuration) -> list[str]:
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
-    """What is published."""
+    """The figures to publish."""
     shared = [result for result in results if not result.run.case.startswith("claims")]
     claims = [result for result in results if result.run.case.startswith("claims")]
     return summarise_all(shared, METRICS) + summarise_all(claims, victims.METRICS)
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
-    """Distances of all."""
+    """Draws the distances of all configurations."""
     groups: dict[str, dict[str, Sequence[float]]] = {}
     for figure in figures:
         if figure.metric == "distance":
@@ -180,7 +180,7 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The part of the page."""
+    """Renders this bench's part of the page."""
     shared = [figure for figure in figures if not figure.case.startswith("claims")]
     teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
     text = f"""Four teams share 8 nodes of 8 GPUs; each Philly job belongs to a random team. The weights of the teams'

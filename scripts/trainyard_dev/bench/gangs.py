@@ -1,4 +1,4 @@
-"""Gangs: training jobs of Philly, whole or not at all, on 8 nodes of 8 GPUs in virtual time."""
+"""Gangs: training jobs of Philly, all pods or none, on 8 nodes of 8 GPUs in virtual time."""
 
 import random
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ is off, the default. Kueue orders by whole seconds; jobs of the same second (all
 
 
 def plan(full: bool) -> list[Run]:
-    """A part of the trace with most 32-GPU gangs, with every seed; others' schedulers; ours on whole traces."""
+    """The runs: a part of the trace with most 32-GPU gangs, every seed; other schedulers; ours on whole traces."""
     part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in SEEDS}
     if not full:
         return part[1] + part[2]
@@ -106,7 +106,7 @@ def classify(jobs: Sequence[Task]) -> None:
 
 
 def judged(timeline: Timeline) -> dict[str, float]:
-    """Values of a replay; delays of jobs that never start are infinite, and left out where that shows."""
+    """The values of a replay, without infinite ones; delays of jobs that never start are infinite."""
     jobs = timeline.tasks
     end = timeline.samples[-1].at_s
     bound = offline.makespan_bound(jobs, GPUS)
@@ -144,7 +144,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
-    """Delay by size for the case with most large gangs."""
+    """Draws delay by size for the case with most large gangs."""
     groups = {}
     for size in SIZES:
         bars = {one.column: one for one in figures if (one.case, one.metric) == (DRAWN, f"delay_p99_{size}")}
@@ -156,7 +156,7 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """Tables and how to read them."""
+    """Renders the tables and how to read them."""
     own = published.own(figures)
     lines = [INTRODUCTION, KUEUE] if any(one.column.startswith("kueue") for one in own) else [INTRODUCTION]
     lines += [f"{HEADINGS[metric]}:\n\n{tables.by_case(own, metric)}" for metric in BESIDE]
@@ -184,13 +184,13 @@ def _delays(jobs: Sequence[Task]) -> dict[str, float]:
 
 
 def rank(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of all values don't exceed."""
+    """The smallest value that at least this share of the values does not exceed."""
     return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
 
 
 @cache
 def _published() -> list[Figure]:
-    """What is beside ours, which takes half a minute for whole traces: not for the reduced plan."""
+    """The figures to compare with; whole traces need half a minute, so the reduced plan has none."""
     found = []
     for trace in published.PUBLISHED:
         jobs = dealt(trace, None, 1)
@@ -199,7 +199,7 @@ def _published() -> list[Figure]:
 
 
 def _always(results: Sequence[Result], metric: str) -> list[Result]:
-    """Results of those (case, column) of which every seed has the metric: no mean over the lucky ones."""
+    """Results of each (case, column) whose seeds all have the metric, so that no mean covers only successful runs."""
     return [one for alike in grouped(results).values() for one in alike if all(metric in r.values for r in alike)]
 
 

@@ -21,7 +21,7 @@ PASSED = "passed"
 
 @dataclass(frozen=True)
 class Range:
-    """What one figure of one run may be; None: no limit on that side."""
+    """The range allowed for one figure of one run; None: no limit on that side."""
 
     bench: str
     case: str
@@ -37,7 +37,7 @@ class Range:
         return f"{self.bench}.{self.case}.{self.column}.s{self.seed}"
 
     def violation(self, values: Mapping[str, float]) -> str:
-        """What is wrong with a run's figures; "" when they are within the range."""
+        """Describes how a run's figures violate the range; "" when they are within it."""
         if self.metric not in values:
             return f"{self.run} gave no {self.metric}"
         value = values[self.metric]
@@ -49,7 +49,7 @@ class Range:
 
 
 def ranges(file: Path = FILE) -> list[Range]:
-    """All ranges. Raises TrainyardError for a file that has none."""
+    """Reads all ranges. Raises TrainyardError for a file that has none."""
     found = [Range(**one) for one in _read(file).get("ranges") or []]
     if not found:
         raise TrainyardError("no figure has a range", where=str(file), hint="add one under ranges")
@@ -57,7 +57,7 @@ def ranges(file: Path = FILE) -> list[Range]:
 
 
 def judge(wanted: Sequence[Range], results: Sequence[Result]) -> list[str]:
-    """What is out of its range, one sentence each; a run that was not measured is one, too."""
+    """Returns a sentence for each figure out of its range and for each run that was not measured."""
     by_run = {result.run.id: result.values for result in results}
     return [
         violation for one in wanted
@@ -71,7 +71,7 @@ def passed(file: Path = FILE) -> dict[str, str]:
 
 
 def remember(wanted: Sequence[Range], digest: Callable[[str], str] | None = None, file: Path = FILE) -> dict[str, str]:
-    """Notes that today's configurations of the ranges passed; keeps the file's comments."""
+    """Records that the current configurations of the ranges passed; keeps the file's comments."""
     of = digest or (lambda name: configurations.column(name).digest)
     held = {name: of(name) for name in dict.fromkeys(one.column for one in wanted)}
     head = file.read_text().split(f"\n{PASSED}:")[0].rstrip()

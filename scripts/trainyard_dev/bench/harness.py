@@ -17,23 +17,23 @@ PODS = "/api/v1/namespaces/default/pods"
 PODGROUPS = f"/apis/{GROUP}/namespaces/default/podgroups"
 QUEUES = f"/apis/{GROUP}/queues"
 MERGE = "application/merge-patch+json"
-# A watch that first tells of all that is there, and then says that this was all.
+# A watch that first sends every existing object, and then a bookmark.
 WHOLE = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 ALL_LISTED = "k8s.io/initial-events-end"
 LANES = 4  # connections that write at the same time
 MODEL_LABEL = "trainyard.io/gpu-model"
 PRESENT = "present"  # the value of the taint on nodes with GPUs
-POOL = {"trainyard.io/pool": "bench"}  # on every node: what a scheduler that names its nodes by label goes by
+POOL = {"trainyard.io/pool": "bench"}  # on every node: for schedulers that select nodes by label
 
 
 @dataclass
 class Seen:
-    """What the watch last said of a pod; moments are monotonic seconds, 0 until they happen."""
+    """The latest state of a pod from the watch; times are monotonic seconds, 0 until they happen."""
 
     node: str = ""
     phase: str = "Pending"
     refused: str = ""  # the scheduler's message
-    unschedulable: bool = False  # says so by its condition
+    unschedulable: bool = False  # according to its condition
     leaving: bool = False
     made: float = 0.0
     bound: float = 0.0
@@ -47,7 +47,7 @@ class Harness:
         self.server = server
         self.pods: dict[str, Seen] = {}
         self.changes = 0  # events of pods so far
-        self.moves = 0  # of these, the ones that are more than a new message: Volcano rewrites those without end
+        self.moves = 0  # of these, the ones that change more than the message, which Volcano rewrites without end
         self.bindings = 0  # pods that were given a node so far
         self._lanes = [server.connection() for _ in range(LANES)]
         self._pool = ThreadPoolExecutor(LANES)
@@ -56,7 +56,7 @@ class Harness:
         self._watch.start()
 
     def add_nodes(self, nodes: Sequence[Node], *, effect: str = "") -> None:
-        """Ready nodes; those with GPUs carry the GPU taint with this effect, "" for none."""
+        """Adds ready nodes; those with GPUs get the GPU taint with this effect, "" for no taint."""
 
         def add(lane: Client, node: Node) -> None:
             room = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(MOST_PODS)}
@@ -75,14 +75,14 @@ class Harness:
         self.each(nodes, add)
 
     def add_queue(self, name: str, **spec: Any) -> None:
-        """An open queue."""
+        """Adds an open queue."""
         obj = {"apiVersion": GROUP, "kind": "Queue", "metadata": {"name": name}}
         _taken(self.server.create(obj | {"spec": {"weight": 1, "reclaimable": True} | spec}))
         state = {"status": {"state": "Open"}}
         _taken(self.server.call("PATCH", f"{QUEUES}/{name}/status", state, content=MERGE))
 
     def create(self, objects: Sequence[dict[str, Any]], *, in_order: bool = False) -> None:
-        """Makes pods, PodGroups and other objects, over several connections unless the order must be kept exactly."""
+        """Creates pods, PodGroups and other objects, over several connections unless the order must be kept."""
         if in_order:
             for obj in objects:
                 _taken(self.server.create(obj))
@@ -90,7 +90,7 @@ class Harness:
             self.each(objects, lambda lane, obj: _taken(lane.create(obj)))
 
     def each(self, items: Sequence[Any], action: Callable[[Client, Any], None]) -> None:
-        """Calls action(connection, item) for all, over several connections at a time; no order is kept."""
+        """Calls action(connection, item) for all items, over several connections at a time, in no particular order."""
         shares = [items[start::LANES] for start in range(LANES)]
 
         def work(lane: Client, share: Sequence[Any]) -> None:
@@ -101,7 +101,7 @@ class Harness:
             done.result()
 
     def delete(self, names: Sequence[str], path: str = PODS) -> None:
-        """Removes pods, or what else `path` holds, at once and without a grace period; gone ones are no error."""
+        """Deletes pods, or other objects at `path`, at once without a grace period; missing ones are no error."""
 
         def remove(lane: Client, name: str) -> None:
             answer = lane.call("DELETE", f"{path}/{name}", {"gracePeriodSeconds": 0})
@@ -111,7 +111,7 @@ class Harness:
         self.each(names, remove)
 
     def set_phase(self, names: Sequence[str], phase: str) -> None:
-        """What kubelet would say of these pods: Running, Succeeded, Failed."""
+        """Sets the phase of these pods as kubelet would: Running, Succeeded, Failed."""
 
         def say(lane: Client, name: str) -> None:
             answer = lane.call("PATCH", f"{PODS}/{name}/status", {"status": {"phase": phase}}, content=MERGE)
@@ -121,7 +121,7 @@ class Harness:
         self.each(names, say)
 
     def wait(self, what: str, ready: Callable[[], bool], seconds: float = 60.0) -> None:
-        """Waits until it is so. Raises TrainyardError that names `what`."""
+        """Waits until `ready` returns true. Raises TrainyardError that names `what`."""
         end = monotonic() + seconds
         while not ready():
             if monotonic() > end:
@@ -131,7 +131,7 @@ class Harness:
             sleep(0.005)
 
     def sees(self, names: Iterable[str], *, gone: bool = False) -> None:
-        """Waits until the watch has reported all these pods, or their end."""
+        """Waits until the watch has reported all these pods, or their deletion."""
         wanted = list(names)
         self.wait("the watch on pods", lambda: all((name not in self.pods) == gone for name in wanted))
 
@@ -147,7 +147,7 @@ class Harness:
         self._pool.shutdown(cancel_futures=True)
 
     def _follow(self) -> None:
-        """Notes every change. The server ends a watch that falls behind; what went until the next is found missing."""
+        """Records every change. The server ends a watch that falls behind; the next one shows deletions until then."""
         while not self._closed:
             before = set(self.pods)
             for event in self.server.watch(f"{PODS}?{WHOLE}"):
@@ -186,7 +186,7 @@ class Harness:
 
 @contextmanager
 def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
-    """A running API server with these CRDs and nothing else; it ends, and everything goes, with the body."""
+    """Runs an API server with only these CRDs while the body runs; nothing remains afterwards."""
     from trainyard_dev.apiserver.install import install
 
     with running(audit=False) as server:
@@ -199,7 +199,7 @@ def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
 
 
 def token(server: ApiServer, namespace: str, account: str, lacking: str) -> str:
-    """A token of an account for a day. Raises TrainyardError that begins with `lacking`."""
+    """Returns a token of an account, valid for a day. Raises TrainyardError that begins with `lacking`."""
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
     answer = server.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", asked)
     if not answer.ok:

@@ -1,4 +1,4 @@
-"""What kfp costs on the test cluster, which the check `pipelines.kfp-cost` measures: the figures and their plot."""
+"""Figures and plot of kfp's cost on the test cluster, as measured by the check `pipelines.kfp-cost`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ BARE = "bare workflow"
 
 
 def figures(measured: Mapping[tuple[str, str], float]) -> list[Figure]:
-    """One for each case and column, in seconds; a bare workflow's has no goal."""
+    """Returns a figure for each case and column, in seconds; a bare workflow's has no goal."""
     goals = GOALS | {MANY: RATIO * measured[MANY, BARE]}
     return [
         Figure.once("kfp", case, column, "s", value, "s", "make kfp-cost", None if column == BARE else goals[case])
@@ -22,7 +22,7 @@ def figures(measured: Mapping[tuple[str, str], float]) -> list[Figure]:
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
-    """Each figure in its goal's hundredths."""
+    """Draws each figure in percent of its goal."""
     goals = {one.case: one.bound for one in figures if one.bound}
     groups: dict[str, dict[str, tuple[float]]] = {}
     for one in figures:

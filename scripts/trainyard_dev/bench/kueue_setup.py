@@ -1,4 +1,4 @@
-"""What Kueue needs on an API server: its kinds, its manager's configuration, and queues with the room of the nodes."""
+"""Kueue's objects on an API server: its kinds, its manager's configuration, and queues with the nodes' capacity."""
 
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ from trainyard_dev.bench.harness import GPU
 from trainyard_dev.bench.objects import KUEUE
 
 SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
-VERSION = "v1beta2"  # as which Kueue stores its kinds: nobody answers who would convert another
+VERSION = "v1beta2"  # in which Kueue stores its kinds: no webhook runs that could convert another
 API = f"/apis/{KUEUE}/{VERSION}"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 LEVEL = "kubernetes.io/hostname"
-ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, those of one second at will
+ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, arbitrarily within a second
 
 
 def crds() -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def crds() -> list[dict[str, Any]]:
 
 
 def configuration(health: int, metrics: int, hook: int, certificates: Path) -> dict[str, Any]:
-    """The manager's configuration: that of Kueue's chart but for addresses, pods as jobs, and the clients' rate."""
+    """The manager's configuration, as in Kueue's chart except for addresses, pods as jobs, and the clients' rate."""
     kinds = {"Pod": 5, "Workload.kueue.x-k8s.io": 5}
     kinds |= {f"{kind}.kueue.x-k8s.io": 1 for kind in ("LocalQueue", "ClusterQueue", "ResourceFlavor")}
     return {
@@ -54,7 +54,7 @@ def configuration(health: int, metrics: int, hook: int, certificates: Path) -> d
 
 
 def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """A flavor, a ClusterQueue with the room of these nodes, and the LocalQueue of namespace default before it."""
+    """A flavor, a ClusterQueue with the capacity of these nodes, and its LocalQueue in namespace default."""
     kind = {"apiVersion": f"{KUEUE}/{VERSION}"}
     made = [kind | {"kind": "ResourceFlavor", "metadata": {"name": "all"}, "spec": {}}]
     room = {resource: sum(number(node.get(resource, "0")) for node in nodes) for resource in ("cpu", "memory", GPU)}
@@ -70,7 +70,7 @@ def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> 
 
 
 def secret() -> dict[str, Any]:
-    """What the manager writes its certificates into."""
+    """The secret into which the manager writes its certificates."""
     meta = {"name": SECRET, "namespace": SYSTEM}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
 

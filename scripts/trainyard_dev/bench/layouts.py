@@ -1,4 +1,4 @@
-"""Simulated full clusters, reclaim requests on them, and the fewest that must leave: every choice is tried."""
+"""Simulated full clusters, reclaim requests on them, and the fewest evictions needed, by trying every choice."""
 
 import random
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ HOURS = 24.0
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job that runs: the node of each of its pods, the GPUs of one pod, and for how many hours it has run."""
+    """A running job: the node of each of its pods, the GPUs of one pod, and the hours that it has run."""
 
     name: str
     places: tuple[int, ...]
@@ -31,7 +31,7 @@ class RunningJob:
 
 @dataclass(frozen=True)
 class Layout:
-    """A cluster with jobs, the oldest first, and a job that claims room: so many pods of so many GPUs, all at once."""
+    """A cluster with jobs, the oldest first, and a job that reclaims: the number of its pods and the GPUs of each."""
 
     nodes: int
     jobs: tuple[RunningJob, ...]
@@ -50,7 +50,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class FewestMoves:
-    """What must leave at least, each for itself: pods, jobs (which lose all their pods), GPU·hours of jobs."""
+    """The least to evict, each minimised alone: pods, jobs (which lose all their pods), GPU·hours of jobs."""
 
     pods: int
     jobs: int
@@ -58,7 +58,7 @@ class FewestMoves:
 
 
 def layout(rng: random.Random, nodes: int = 4) -> Layout:
-    """A cluster filled at random until little is free, and a reclaim request that needs somebody to leave."""
+    """A cluster filled at random until little is free, and a reclaim request that needs evictions."""
     while True:
         free, jobs = [NODE_GPUS] * nodes, list[tuple[tuple[int, ...], int]]()
         for _ in range(40):
@@ -92,7 +92,7 @@ def least(layout: Layout) -> FewestMoves:
 
 
 def _fewest_pods(layout: Layout) -> int:
-    """Every set of pods of each node, then every way to spread the request over the nodes."""
+    """Tries every set of pods of each node, then every way to spread the request over the nodes."""
     free = layout.free
     best = [0] + [10**6] * layout.pods  # pods that leave, by slots won so far
     for node in range(layout.nodes):
@@ -109,6 +109,6 @@ def _fewest_pods(layout: Layout) -> int:
 
 
 def cost(layout: Layout, gone: Sequence[str]) -> FewestMoves:
-    """What it was that left, by names of pods (`<job>-<number>`)."""
+    """The cost of the evictions, by names of pods (`<job>-<number>`)."""
     hit = {name.split("-")[0] for name in gone}
     return FewestMoves(len(gone), len(hit), sum(job.gpu_hours for job in layout.jobs if job.name in hit))

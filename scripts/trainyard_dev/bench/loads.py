@@ -1,4 +1,4 @@
-"""What the throughput bench asks for: equal nodes, and pods alone or in gangs, as each kind of scheduler takes them."""
+"""Loads of the throughput bench: equal nodes, and pods alone or in gangs, in the form that each scheduler needs."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from trainyard.errors import UsageError
 from trainyard_dev.bench import objects, traces
 from trainyard_dev.bench.traces import Node, Pod
 
-# A node holds 16 of these pods by every resource, so that 1,000 nodes hold 10,000 pods and packing has a choice.
+# A node holds 16 of these pods by every resource, so that 1,000 nodes hold 10,000 pods with room to choose.
 NODE_CPU, NODE_MEMORY, NODE_GPUS = 128_000, 1024 * 1024, 16
 POD_CPU, POD_MEMORY = 8_000, 64 * 1024
 # Smaller for openb, whose nodes differ: the GPUs run out first there.
@@ -24,9 +24,9 @@ class Load:
     """`jobs` times `size` pods on so many nodes.
 
     `kind`: who makes PodGroups for Volcano. gangs, single and bulk: the harness, of `size` pods each, all of them
-    needed at once (gangs, single) or none (bulk); bare: nobody, vc-controller-manager has to make one for each pod;
-    vcjobs: jobs of Volcano's are made, and vc-controller-manager makes their pods and PodGroups.
-    `backlog`: the scheduler stands still until everything is made.
+    needed at once (gangs, single) or none (bulk); bare: vc-controller-manager, one for each pod;
+    vcjobs: vc-controller-manager makes the pods and PodGroups of Volcano Jobs.
+    `backlog`: the scheduler is paused until everything is made.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Load:
 
     @property
     def pods(self) -> int:
-        """How many in all."""
+        """Number of pods in all."""
         return self.jobs * self.size
 
     @property
@@ -65,7 +65,7 @@ def nodes(asked: Load) -> list[Node]:
 
 
 def made(asked: Load, scheduler: str) -> list[dict[str, Any]]:
-    """All objects in the order of their making: a job's PodGroup, where it has one, before its pods."""
+    """All objects in order of creation: a job's PodGroup, where it has one, before its pods."""
     if asked.kind == "vcjobs" and scheduler == "volcano":
         return [_vcjob(f"j{index:05d}", asked) for index in range(asked.jobs)]
     found, scheduler = [], "kube" if scheduler == "raw" else scheduler

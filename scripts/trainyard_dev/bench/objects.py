@@ -1,4 +1,4 @@
-"""Pods and PodGroups as the schedulers get them: the same requests for each, only the scheduler's name differs."""
+"""Pods and PodGroups for the schedulers: the same requests for each, only the scheduler's name differs."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def pod(
 
 
 def _admitted_by_kueue(meta: dict[str, Any], spec: dict[str, Any], group: str, of: int, queue: str) -> None:
-    """What Kueue's webhook would write into a pod of a group: it waits until the whole group has quota."""
+    """Writes what Kueue's webhook would into a pod of a group, which waits until the whole group has quota."""
     meta["labels"] = meta["labels"] | {
         f"{KUEUE}/managed": "true",
         f"{KUEUE}/queue-name": queue,
@@ -54,7 +54,7 @@ def _admitted_by_kueue(meta: dict[str, Any], spec: dict[str, Any], group: str, o
 
 
 def pod_group(name: str, least: int, *, queue: str = "default", priority: str = "") -> dict[str, Any]:
-    """The PodGroup of `least` pods that start together."""
+    """The PodGroup with at least `least` pods that start together."""
     spec = {"queue": queue, "minMember": least, "priorityClassName": priority}
     meta = {"name": name, "namespace": "default"}
     return {"apiVersion": GROUP, "kind": "PodGroup", "metadata": meta, "spec": spec}

@@ -1,7 +1,7 @@
-"""What is possible for gangs: the bound on the makespan, and a simulated scheduler that never evicts.
+"""Limits for gangs: the bound on the makespan, and a simulated scheduler that never evicts.
 
-The simulation tells what is lost by the order of jobs and the edges of nodes; what a real scheduler loses beyond that
-is its own.
+The simulation shows what is lost by the order of jobs and the size of nodes; any further loss is due to the
+scheduler.
 """
 
 import heapq
@@ -13,17 +13,17 @@ Order = Callable[[Task], tuple[float | str, ...]]
 
 
 def submission(task: Task) -> tuple[float, str]:
-    """First come, first tried."""
+    """Sort key by submission: first come, first tried."""
     return task.submit_s, task.name
 
 
 def shortest(task: Task) -> tuple[float, str]:
-    """The shortest job first: what nobody can do who doesn't know how long jobs will last."""
+    """Sort key for the shortest job first, which no scheduler can apply without knowing durations beforehand."""
     return task.duration_s, task.name
 
 
 def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
-    """Seconds before which nobody can finish all jobs: what is still to come after each arrival, and the longest."""
+    """A lower bound in seconds for finishing all jobs: the work left after each arrival, and the longest job."""
     work, bound = 0.0, 0.0
     for task in sorted(jobs, key=lambda task: task.submit_s, reverse=True):
         work += task.gpus * task.duration_s
@@ -32,14 +32,14 @@ def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
 
 
 def fullest(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
-    """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
+    """Nodes for a job and the GPUs on each: whole nodes or the fullest one with room; empty if it doesn't fit."""
     each, pods = min(gpus, node_gpus), -(-gpus // node_gpus)
     nodes = [node for room, node in sorted((room, node) for node, room in enumerate(free)) if room >= each][:pods]
     return [(node, each) for node in nodes] if len(nodes) == pods else []
 
 
 def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission) -> dict[str, float]:
-    """When each job starts: at every arrival and finish, all that fits is started in this order, nothing is evicted."""
+    """Start of each job: every arrival and finish starts all jobs that fit, in this order; nothing is evicted."""
     free = [NODE_GPUS] * nodes
     found: dict[str, float] = {}
     waiting: list[Task] = []
@@ -68,5 +68,5 @@ def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission) -> di
 
 
 def makespan(jobs: Sequence[Task], begun: dict[str, float]) -> float:
-    """The last finish."""
+    """The time at which the last job finishes."""
     return max(begun[task.name] + task.duration_s for task in jobs)

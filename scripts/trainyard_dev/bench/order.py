@@ -1,4 +1,4 @@
-"""Order: who starts before others that came earlier or have a higher priority, in virtual time on 8 nodes of 8 GPUs."""
+"""Order: jobs that start before others that came earlier or have a higher priority, on 8 virtual nodes of 8 GPUs."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 
 NODES, GPUS = 8, 8 * NODE_GPUS
-GATE = "+gate"  # how the name of a case ends whose jobs are submitted one by one
+GATE = "+gate"  # suffix of cases whose jobs are submitted one by one
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 CLASSES = {"training-low": 100, "training-normal": 1000, "training-high": 10000}
 BURST, ARRIVALS, CLASSED, TEAMS, NAMES, RANKED = "burst", "arrivals", "classes", "teams", "names", "ranked"
@@ -58,7 +58,7 @@ BESIDE = ("violations", "delayed", "idle", "delay_mean")  # case beside case; th
 
 
 def plan(full: bool) -> list[Run]:
-    """The burst with every way to keep order first, then what else breaks it."""
+    """The runs: first the burst with every way to keep order, then what else breaks it."""
     others = ["volcano-default", "kueue"]
     ways = ["ours", "ours-order", "ours-strict"]
     if not full:
@@ -133,7 +133,7 @@ def dealt(settings: Any, seed: int) -> list[Task]:
 
 @contextmanager
 def ranked(harness: Harness, jobs: Sequence[Task]) -> Iterator[None]:
-    """Gives every job a priority class of its own, the first the highest; the classes are gone afterwards."""
+    """Gives each job its own priority class, the first the highest; removes the classes afterwards."""
     for rank, task in enumerate(jobs):
         task.priority = f"place-{rank:05d}"
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
@@ -147,12 +147,12 @@ def ranked(harness: Harness, jobs: Sequence[Task]) -> Iterator[None]:
 
 
 def in_turn(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
-    """Submits all that have come, in the order in which they came."""
+    """Submits all jobs that have arrived, in order of arrival."""
     return lambda replay: sorted(replay.held, key=lambda task: ranks[task.name])
 
 
 def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
-    """Submits the next job of a queue when the one before has started."""
+    """Submits the next job of a queue when the previous one has started."""
 
     def turn(task: Task) -> Turn:
         return Turn(task.name, task.queue, CLASSES.get(task.priority, 0))
@@ -166,7 +166,7 @@ def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
 
 
 def judged(jobs: Sequence[JobRun], nodes: overtaking.Room) -> dict[str, float]:
-    """What the courses of all jobs say about order."""
+    """The measures of order, from the course of all jobs."""
     broken, inverted = overtaking.violations(jobs), overtaking.inversions(jobs)
     late = overtaking.delays(jobs, nodes, NODE_GPUS)
     waits = [job.start_s - job.submit_s for job in jobs if job.nodes]
@@ -189,7 +189,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """Tables and how to read them."""
+    """Renders the tables and how to read them."""
     merged = [replace(one, case=one.case.removesuffix(GATE), column=_name(one.case, one.column)) for one in figures]
     about = []
     for case in (one for one in CASES if any(figure.case == one for figure in merged)):

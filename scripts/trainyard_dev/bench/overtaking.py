@@ -1,4 +1,4 @@
-"""Who passed whom: jobs that started before others that came earlier or have a higher priority, and what it cost."""
+"""Overtaking: jobs that started before others that came earlier or have a higher priority, and the delay it cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ Room = dict[str, int]  # free GPUs by node
 
 @dataclass(frozen=True)
 class JobRun:
-    """One job as it went: its place in the order of submission, when it came, began and ended, and its GPUs by node.
+    """The course of one job: place in the order of submission, arrival, start and end, and its GPUs by node.
 
-    A job that never began has `start_s` and `end_s` infinite.
+    `start_s` and `end_s` are infinite for a job that never started.
     """
 
     rank: int
@@ -27,7 +27,7 @@ class JobRun:
 
 @dataclass(frozen=True)
 class Delay:
-    """A job that would have begun at `could_s` if those `passers` hadn't had its GPUs."""
+    """A job that would have started at `could_s` if the `passers` hadn't held its GPUs."""
 
     job: JobRun
     could_s: float
@@ -35,20 +35,20 @@ class Delay:
 
 
 def violations(jobs: Sequence[JobRun]) -> list[tuple[JobRun, JobRun]]:
-    """(i, j): of one queue and priority, i came first and still waited at a time when j began."""
+    """Pairs (i, j) of one queue and priority: i came first and was still waiting when j started."""
     return list(_pairs(jobs, lambda i, j: i.priority == j.priority and i.rank < j.rank))
 
 
 def inversions(jobs: Sequence[JobRun]) -> list[tuple[JobRun, JobRun]]:
-    """(i, j): of one queue, i has the higher priority and still waited at a time when j began."""
+    """Pairs (i, j) of one queue: i has the higher priority and was still waiting when j started."""
     return list(_pairs(jobs, lambda i, j: i.priority > j.priority))
 
 
 def delays(jobs: Sequence[JobRun], nodes: Room, most: int) -> list[Delay]:
-    """Jobs that would have begun earlier without those that passed them: the first such moment for each.
+    """Jobs that would have started earlier had none overtaken them: the first such moment for each.
 
-    At each moment the GPUs of all who passed the job are given back; it could have begun if it fits then together with
-    all that wait before it in its queue. What followed from its earlier start is not played on.
+    At each moment the GPUs of all jobs that overtook it are freed; it could have started if it then fits together
+    with all that wait before it in its queue. Consequences of the earlier start are not simulated.
     """
     passers: dict[int, list[JobRun]] = {}
     for i, j in (*violations(jobs), *inversions(jobs)):
@@ -71,7 +71,7 @@ def delays(jobs: Sequence[JobRun], nodes: Room, most: int) -> list[Delay]:
 
 
 def room(nodes: Room, held: Sequence[JobRun]) -> Room:
-    """What is free on each node while these jobs run."""
+    """The free GPUs of each node while these jobs run."""
     free = dict(nodes)
     for job in held:
         for name, gpus in job.nodes.items():

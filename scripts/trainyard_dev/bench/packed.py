@@ -1,4 +1,4 @@
-"""A cluster that fills up and never empties: what is allocated, refused and left over in pieces."""
+"""A cluster that fills up and never empties: allocated, refused and fragmented GPUs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ WIDE = 8  # GPUs of the largest pods
 
 
 class Packed:
-    """Nodes and what was placed on them so far, in order of arrival. `wide`: the pods of 8 GPUs to keep room for."""
+    """Nodes and the pods placed on them so far, in order of arrival. `wide`: the pods of 8 GPUs to keep room for."""
 
     def __init__(self, nodes: Sequence[Node], wide: Sequence[Pod]) -> None:
         self._place = {node.name: index for index, node in enumerate(nodes)}
@@ -28,7 +28,7 @@ class Packed:
         self.refused_fitting: Counter[int] = Counter()
 
     def add(self, pod: Pod, node: str) -> None:
-        """The pod came and was given this node, "" for none."""
+        """Records that the pod arrived and got this node, "" for none."""
         self._asked += pod.gpus
         self._came[pod.gpus] += 1
         if node:
@@ -39,19 +39,19 @@ class Packed:
             self._judged.append(pod)
 
     def judge(self) -> None:
-        """Counts those refused since the last time that fit on some node even now, by GPUs of the pod."""
+        """Counts the pods refused since the last call that fit on some node even now, by GPUs of the pod."""
         for pod in self._judged:
             self.refused_fitting[pod.gpus] += bool(self._fits(pod).any())
         self._judged = []
 
     @property
     def arrived(self) -> float:
-        """GPUs asked for so far, in % of those that there are."""
+        """GPUs requested so far, in % of all GPUs."""
         return 100 * self._asked / self.gpus
 
     @property
     def allocated(self) -> float:
-        """GPUs allocated, in % of those that there are."""
+        """GPUs allocated, in % of all GPUs."""
         return 100 - 100 * int(self._free[:, 0].sum()) / self.gpus
 
     @property
@@ -60,11 +60,11 @@ class Packed:
         return 100 * int(self._free[~self._roomy(), 0].sum()) / self.gpus
 
     def refused(self, gpus: int) -> float | None:
-        """Pods of so many GPUs that were refused, in % of those that came; None where none came."""
+        """Refused pods of this many GPUs, in % of those that arrived; None where none arrived."""
         return 100 * self._refused[gpus] / self._came[gpus] if self._came[gpus] else None
 
     def values(self) -> dict[str, float]:
-        """All of these, now, and how many nodes could take a pod of 8 GPUs; ideally all free GPUs would lie so."""
+        """All of these now, and the number of nodes with room for a pod of 8 GPUs; ideally all free GPUs are there."""
         shares = {f"refused{gpus}": self.refused(gpus) for gpus in (1, 2, 4, WIDE)}
         found: dict[str, float] = {name: value for name, value in shares.items() if value is not None}
         found |= {"allocated": self.allocated, "fragmented": self.fragmented, "slots": int(self._roomy().sum())}

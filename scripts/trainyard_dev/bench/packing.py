@@ -1,4 +1,4 @@
-"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are allocated?"""
+"""Packing: pods of openb arrive until they request 130 % of the GPUs and never leave; how many GPUs are allocated?"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,11 +19,11 @@ FRESH = False
 BATCH = 500  # pods that arrive together
 LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare40")
 CORE = ("ours", "kube-default", "volcano-default", "kube-tuned")
-TUNED = ("ours", "kube-tuned")  # the closest: these have every seed first
+TUNED = ("ours", "kube-tuned")  # the closest rivals: every seed is measured for these first
 SHORT = ("refused8@100", "cpu_placed")
 LESS = ("refused8@100", "refused8@130")
 SEEDS = (1, 2, 3, 4, 5)
-MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
+MARKS = (100, 130)  # % of the GPUs requested so far: when figures are taken
 SIZES = (WIDE, 4, 2, 1)  # of pods, in GPUs
 MEMORY_MIB = 1024  # that a scheduler may need
 PLOT = "packing-allocated.svg"
@@ -49,7 +49,7 @@ COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
 }
-METRICS: dict[str, Metric] = {}  # allocation has the bound for the same pods beside it
+METRICS: dict[str, Metric] = {}  # allocation is compared with the bound for the same pods
 for _mark in MARKS:
     METRICS |= {
         f"allocated@{_mark}": (f"GPUs allocated @{_mark}, %", "%", f"bound@{_mark}"),
@@ -67,7 +67,7 @@ HEADINGS = headings(METRICS)
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: the first list on the whole cluster and on a quarter, other lists on the whole."""
+    """The runs; full: the first list on the whole cluster and on a quarter, other lists on the whole."""
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
     runs = [_run(LISTS[0], 1.0, col, seed) for seed in SEEDS for col in CORE]
@@ -79,7 +79,7 @@ def plan(full: bool) -> list[Run]:
 
 
 def measure(run: Run, harness: Harness) -> dict[str, float]:
-    """Places the run's list on an empty cluster and counts what came of it."""
+    """Places the run's list on an empty cluster and counts the outcome."""
     nodes = traces.openb_nodes(run.settings["share"])
     pods = traces.workload(run.settings["list"], run.seed, nodes)
     harness.add_queue("default")
@@ -106,13 +106,13 @@ def place(
 ) -> tuple[list[str], float]:
     """Node of each pod ("" where it was refused) and the scheduler's highest memory in MiB.
 
-    Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
+    Pods arrive in order; the next batch follows once nothing changes any more and the refused pods are removed.
     """
     harness.add_nodes(nodes, effect=with_column.taint)
     placed: list[str] = []
     with scheduler(harness, with_column) as running:
         for batch in _batches(pods):
-            with running.process.paused():  # it gets the batch as a whole, and leaves the processors to its making
+            with running.process.paused():  # it gets the whole batch, which is created with all processors
                 if with_column.scheduler == "volcano":
                     harness.create([objects.pod_group(one.name, 1) for one in batch])
                 harness.create([objects.pod(one, with_column.scheduler, group=one.name) for one in batch])
@@ -124,17 +124,17 @@ def place(
             harness.delete(refused)
             harness.sees(refused, gone=True)
             if with_column.scheduler == "volcano":
-                harness.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
+                harness.delete(refused, PODGROUPS)  # else it reports in every round that each of them has no pods
         return placed, peak_mib(running.process.pid)
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
-    """Everything that was measured, over the seeds."""
+    """All figures, over the seeds."""
     return summarise_all(results, METRICS)
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
-    """Allocation by list, on the whole cluster."""
+    """Draws allocation by list, on the whole cluster."""
     groups: dict[str, dict[str, Sequence[float]]] = {}
     for one in figures:
         if one.metric == f"allocated@{MARKS[0]}" and _share(one.case) == 1:
@@ -145,7 +145,7 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The lists beside each other on each share of the cluster; the rest is in the file of figures."""
+    """Compares the lists on each share of the cluster; the rest is in the file of figures."""
     cases = tables.cases(figures)
     text = [INTRODUCTION, f"![GPUs allocated, by list](benchmarks/{PLOT})\n"]
     for share in sorted({_share(case) for case in cases}, reverse=True):
@@ -154,7 +154,7 @@ def section(figures: Sequence[Figure]) -> str:
 
 
 def _lists(figures: Sequence[Figure], share: float) -> list[str]:
-    """What the lists say on this share of the cluster: over all, then metric by metric; one table for a single list."""
+    """The lists' figures on this share of the cluster: over all, then by metric; one table for a single list."""
     compared = [one for one in figures if one.column in CORE]
     if len(cases := tables.cases(compared)) < 2:
         named = {metric: HEADINGS[metric] for metric in COMPARED}
@@ -167,7 +167,7 @@ def _lists(figures: Sequence[Figure], share: float) -> list[str]:
 
 
 def _reading(figures: Sequence[Figure]) -> str:
-    """What the lists say in the mean and at worst, a line for each configuration."""
+    """Mean and worst figures of the lists, a line for each configuration."""
     rows = []
     for name in tables.configurations(figures):
         found = [one for one in figures if one.column == name]

@@ -11,7 +11,7 @@ from trainyard_dev.bench.results import Figure, ranges
 from trainyard_dev.bench.summary import Summary
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-# Which plots are drawn of which file, for this page and the guides to serving and kfp.
+# The plots drawn of each file, for this page and the guides to serving and kfp.
 DRAW = {
     "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving.draw,
     "kfp": draw_kfp,
@@ -20,7 +20,7 @@ DRAW = {
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
 CASES = 2  # of a bench in the short table
 NO_RIVALS = ("ours", configurations.RAW)  # variants of ours; bindings without a scheduler, which are a limit themselves
-MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
+MOST = ("MiB",)  # units whose limit is an upper bound; that of other units is a goal
 
 METHOD = """## How it is measured
 
@@ -96,7 +96,7 @@ def render(found: Summary) -> str:
 
 
 def _stale(figures: list[Figure], stale: Sequence[str]) -> str:
-    """Which configurations of a section the chart has changed since they were measured."""
+    """Names a section's configurations that the chart has changed since they were measured."""
     names = [name for name in stale if any(figure.column == name for figure in figures)]
     if not names:
         return ""
@@ -105,7 +105,7 @@ def _stale(figures: list[Figure], stale: Sequence[str]) -> str:
 
 
 def _measured_on(found: Summary, bench: str) -> str:
-    """With what the figures of a bench were measured, and what of it is another one in this tree."""
+    """States the versions with which the figures of a bench were measured, and which of them differ in this tree."""
     versions: dict[str, dict[str, None]] = {}
     for one in (found.sources[figure.id] for figure in _measured(found.of(bench))):
         where = f"{one.day} (commit {one.commit[:8]}), {one.machine}"
@@ -116,7 +116,7 @@ def _measured_on(found: Summary, bench: str) -> str:
 
 
 def draw(folder: Path) -> list[str]:
-    """All plots, of the published files; their names."""
+    """Draws all plots of the published files; returns their names."""
     for name, plot in DRAW.items():
         plot(summary.read(benches=[name]).figures, folder)
     return sorted(file.name for file in folder.glob("*.svg"))
@@ -129,9 +129,9 @@ def write(found: Summary, page: Path) -> None:
 
 
 def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
-    """(ours, the best other) for each case and metric where another configuration comes nearer to the limit.
+    """Pairs (ours, best other) for each case and metric where another configuration comes nearer to the limit.
 
-    Where a case has no `ours`, the best of its variants stands for it.
+    Where a case has no `ours`, its best variant is compared.
     """
     found = []
     for mine in _ours(figures):
@@ -149,7 +149,7 @@ def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
 
 
 def _ours(figures: list[Figure]) -> list[Figure]:
-    """The figures to compare that speak for ours."""
+    """The figures that represent ours in comparisons."""
     alike: dict[tuple[str, str, str], list[Figure]] = {}
     for one in figures:
         if one.column.split("-")[0] == "ours" and _compared(one):
@@ -163,7 +163,7 @@ def _ours(figures: list[Figure]) -> list[Figure]:
 
 
 def _compared(figure: Figure) -> bool:
-    """Whether it has a limit, or its bench says that less of it is better."""
+    """Whether the figure has a limit, or its bench defines less as better."""
     return figure.bound is not None or figure.metric in registry.load(figure.bench).LESS
 
 
@@ -172,7 +172,7 @@ def _limit(figure: Figure) -> str:
 
 
 def _distance(figure: Figure) -> float:
-    """How far from the limit; less than a limit on memory is no distance."""
+    """The distance from the limit; less than a limit on memory counts as none."""
     beyond = figure.value - (figure.bound or 0.0)
     return max(0.0, beyond) if figure.unit in MOST else abs(beyond)
 
@@ -190,12 +190,12 @@ def _seeds(figures: list[Figure]) -> str:
 
 
 def _measured(figures: list[Figure]) -> list[Figure]:
-    """Without those that others have published."""
+    """The figures without those that others have published."""
     return [one for one in figures if one.command.startswith("bin/trainyard")]
 
 
 def _called(figure: Figure) -> str:
-    """What the figure's section calls its metric."""
+    """The name of the figure's metric in its section."""
     return registry.load(figure.bench).HEADINGS.get(figure.metric, f"{figure.metric}, {figure.unit}")
 
 
@@ -210,7 +210,7 @@ def _head(found: Summary) -> str:
 
 
 def _short(found: Summary) -> str:
-    """The first figure of every bench and what else it names, in its first cases: defaults, ours, limit."""
+    """The short table: first metric and SHORT ones of every bench, in its first cases: defaults, ours, limit."""
     rows = []
     for name in registry.BENCHES:
         figures = found.of(name)

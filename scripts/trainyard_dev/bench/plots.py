@@ -35,7 +35,7 @@ def bars(
     path: Path, groups: Mapping[str, Mapping[str, Sequence[float]]], *, title: str, y: str,
     limit: Mapping[str, float] | None = None, log_y: bool = False,
 ) -> None:  # fmt: skip
-    """Bars side by side: group -> name -> (value,) or (mean, low, high), whose spread is drawn as a whisker.
+    """Bars side by side: group -> name -> (value,) or (mean, low, high), the spread drawn as a whisker.
 
     `limit`: group -> the best that is possible, a dotted line across the group.
     """
@@ -93,7 +93,7 @@ def _drawing(path: Path, title: str, y: str) -> Iterator[Axes]:
         yield axes
         beside = path.with_suffix(".part")
         drawing.savefig(beside, format="svg", metadata={"Date": None, "Creator": None})
-        # One line a path: matplotlib writes one a coordinate.
+        # One line per path: matplotlib writes one per coordinate.
         text = PATH.sub(lambda match: " " + " ".join(match[0].split()), beside.read_text())
         beside.write_text(re.sub(r"\n *</g>", "</g>", text))
         beside.replace(path)

@@ -1,4 +1,4 @@
-"""Philly simulated and as others have published it, beside ours: whole traces, and parts with pods spread."""
+"""Comparison of ours with simulated and published results for Philly: whole traces, and parts with pods spread."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -9,7 +9,7 @@ from trainyard_dev.bench.simulator import HOUR, MEGA, Task
 
 WITH_CLASSES = "+classes"
 TITLE = "### Compared with published policies"
-BESIDE = ("published-", "paper-")  # what the columns of figures made here begin with
+BESIDE = ("published-", "paper-")  # prefixes of the columns of figures made here
 COMPLETION, MAKESPAN, DURATION = "policy_completion", "policy_makespan", "duration_mean"
 # (mean completion, makespan) in millions of seconds, simulated on 8 nodes of 8 GPUs with eviction and without sharing
 # GPUs: Muri (SIGCOMM'22), simulator/draw_fig9-10.py
@@ -53,7 +53,7 @@ def own(figures: Sequence[Figure]) -> list[Figure]:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The table, and where the distance comes from; empty where nothing was made here."""
+    """Renders the table and the reasons for the distance; empty where nothing was made here."""
     traces = [case for case in PUBLISHED if tables.find(figures, case, "paper-submission", COMPLETION)]
     if not traces:
         return ""
@@ -71,7 +71,7 @@ def section(figures: Sequence[Figure]) -> str:
 
 
 def _both(figures: Sequence[Figure], trace: str, column: str) -> tuple[float | None, float | None]:
-    """Mean completion and makespan."""
+    """Mean completion and makespan of a column on a trace."""
     if column != "ours":
         found = [tables.find(figures, trace, column, metric) for metric in (COMPLETION, MAKESPAN)]
         return found[0].value if found[0] else None, found[1].value if found[1] else None

@@ -10,22 +10,22 @@ from trainyard_dev.bench.results import Figure, Result, Run
 
 
 class Bench(Protocol):
-    """What the module of a bench has."""
+    """The interface of a bench's module."""
 
     TITLE: str  # heading on the page
-    FRESH: bool  # whether every run gets an API server of its own
-    HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
-    SHORT: Sequence[str]  # metrics of the short table beside the first
-    LESS: Sequence[str]  # metrics without a limit of which less is better
+    FRESH: bool  # whether every run gets its own API server
+    HEADINGS: Mapping[str, str]  # name of each metric on the page, with its unit
+    SHORT: Sequence[str]  # further metrics of the short table
+    LESS: Sequence[str]  # metrics without a limit where less is better
 
     def plan(self, full: bool) -> list[Run]:
-        """What to measure, the most important first; less of it when not `full`."""
+        """The runs to measure, the most important first; fewer when not `full`."""
 
     def measure(self, run: Run, harness: Harness) -> dict[str, float]:
-        """One run on an empty harness: what was found, by metric."""
+        """Measures one run on an empty harness; returns values by metric."""
 
     def figures(self, results: Sequence[Result]) -> list[Figure]:
-        """What is published: over all seeds."""
+        """The figures to publish, over all seeds."""
 
     def section(self, figures: Sequence[Figure]) -> str:
         """The bench's part of the page below its heading, made from figures alone."""
@@ -38,7 +38,7 @@ BENCHES = cast(
 
 
 def load(name: str) -> Bench:
-    """The bench of this name. Raises UsageError that lists all."""
+    """Returns the bench of this name. Raises UsageError that lists all."""
     if name not in BENCHES:
         raise UsageError(f"unknown bench {name}", hint=f"use one of {', '.join(BENCHES)}")
     return BENCHES[name]

@@ -1,4 +1,4 @@
-"""What is measured and what comes of it: a run, its result as one JSON file, and the figures over all seeds."""
+"""Runs, their results as JSON files, and the figures over all seeds."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ class Run:
 
     @property
     def group(self) -> str:
-        """What it shares with the runs that differ in the seed alone."""
+        """Key shared by the runs that differ only in the seed."""
         return f"{self.bench}.{self.case}.{self.column}"
 
     @property
     def settings_digest(self) -> str:
-        """Stands for its settings in a summary."""
+        """Digest of the run's settings for a summary."""
         return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def command(self) -> str:
-        """What measures it alone."""
+        """Command that measures only this run."""
         return command(self.bench, self.case, self.column, [self.seed])
 
 
 @dataclass
 class Result:
-    """A run that was measured: with which configuration (`digest`), which programs, and in how many seconds."""
+    """A measured run: its configuration (`digest`), programs, seconds and values."""
 
     run: Run
     values: dict[str, float]
@@ -66,7 +66,7 @@ class Result:
     command: str
 
     def to_json(self) -> str:
-        """One value a line. Raises TrainyardError where a value is no finite number."""
+        """Returns the JSON text, one value per line. Raises TrainyardError where a value is not a finite number."""
         try:
             return json.dumps(asdict(self) | {"id": self.run.id}, indent=1, sort_keys=True, allow_nan=False) + "\n"
         except (TypeError, ValueError) as error:
@@ -74,7 +74,7 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """The result that `to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
+        """Parses what `to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
         data = json.loads(text)
         data.pop("id", None)
         return cls(**(data | {"run": Run(**data["run"])}))
@@ -99,7 +99,7 @@ class Figure:
     @classmethod
     def once(cls, bench: str, case: str, column: str, metric: str, value: float, unit: str, command: str,
              bound: float | None = None) -> Figure:  # fmt: skip
-        """What was measured or worked out a single time, as it is."""
+        """Makes a figure of a value that was measured or computed once."""
         return cls(bench, case, column, metric, value, value, value, bound, unit, [1], command)
 
     @property
@@ -114,12 +114,12 @@ class Figure:
 
 
 def command(bench: str, case: str, column: str, seeds: Iterable[int]) -> str:
-    """What measures one case with one configuration alone."""
+    """Returns the command that measures only one case with one configuration."""
     return f"bin/trainyard bench replay {bench} --case {case} --column {column} --seed {ranges(sorted(set(seeds)))}"
 
 
 def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
-    """Results by (case, column) in the order in which these first come, by seed within."""
+    """Groups results by (case, column) in order of first appearance, sorted by seed."""
     found: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         found.setdefault((result.run.case, result.run.column), []).append(result)
@@ -129,7 +129,7 @@ def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | str | None = None) -> list[Figure]:
     """The mean of the value `metric` over the seeds, one figure for each case and column that has it.
 
-    `bound` is a number, or the metric whose mean is the bound; a lacking one leaves the figure without.
+    `bound` is a number, or the metric whose mean is the bound; without that metric the figure has no bound.
     """
     figures = []
     for alike in grouped(results).values():
@@ -147,12 +147,12 @@ def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | 
 
 
 def summarise_all(results: Iterable[Result], metrics: Mapping[str, Metric]) -> list[Figure]:
-    """The same of several metrics, one after the other."""
+    """Summarises several metrics, one after the other."""
     return [one for metric, (_, unit, bound) in metrics.items() for one in summarise(results, metric, unit, bound)]
 
 
 def headings(metrics: Mapping[str, Metric]) -> dict[str, str]:
-    """What the page calls each."""
+    """Names of the metrics on the page."""
     return {metric: heading for metric, (heading, _, _) in metrics.items()}
 
 
@@ -166,12 +166,12 @@ def figure(alike: Sequence[Result], metric: str, unit: str, values: Sequence[flo
 
 
 def read(folder: Path) -> list[Result]:
-    """All results in a folder by name; files that hold none are left out."""
+    """Reads all results in a folder by name; skips files that hold none."""
     return [result for file in sorted(folder.glob("*.json")) if (result := read_one(file)) is not None]
 
 
 def read_one(file: Path) -> Result | None:
-    """The result in a file; None where there is none."""
+    """Reads the result in a file; None where there is none."""
     try:
         return Result.from_json(file.read_text())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
@@ -179,7 +179,7 @@ def read_one(file: Path) -> Result | None:
 
 
 def numbers(text: str) -> list[int]:
-    """[1, 2, 3, 7] for 1-3,7. Raises ValueError for anything else."""
+    """Parses ranges: [1, 2, 3, 7] for 1-3,7. Raises ValueError for anything else."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -192,7 +192,7 @@ def numbers(text: str) -> list[int]:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """1-3,7 for 1, 2, 3, 7."""
+    """Formats numbers as ranges: 1-3,7 for 1, 2, 3, 7."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:
@@ -203,5 +203,5 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def rounded(value: float) -> float:
-    """With as many digits as figures have."""
+    """Rounds a value to the digits of figures."""
     return float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""Measures runs one after the other: resumable, with a forecast; a run that fails costs no other."""
+"""Measures runs one after the other: resumable, with a forecast; a failed run doesn't stop the others."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RUNS, FAILED = "runs", "failed"
 GUESS_S = 30.0  # of a run when none was ever measured
 ALL_JOBS = 1000  # about as many as a whole trace has
 LOG_LINES = 30
-CLEARED = 2000  # pods: with more, a new API server is there sooner than an empty one
+CLEARED = 2000  # pods: with more, starting a new API server is faster than emptying this one
 
 Opener = Callable[[], AbstractContextManager[Harness]]
 
 
 @dataclass
 class Outcome:
-    """What became of the runs."""
+    """The outcome of the runs."""
 
     measured: list[Run] = field(default_factory=list)
     kept: list[Run] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def held(run: Run, folder: Path) -> Result | None:
-    """The result of this run if it still holds: same settings, configuration and versions of programs."""
+    """The result of this run if still valid: same settings, configuration and versions of programs."""
     found = results.read_one(folder / RUNS / f"{run.id}.json")
     if found is None or found.run.settings_digest != run.settings_digest:
         return None
@@ -45,7 +45,7 @@ def held(run: Run, folder: Path) -> Result | None:
 
 
 def today(run: Run) -> tuple[str, dict[str, str]] | None:
-    """Digest of the run's configuration and versions of its programs, as they are now; None where it is gone."""
+    """The current digest of the run's configuration and versions of its programs; None where it no longer exists."""
     try:
         column = configurations.column(run.column)
     except TrainyardError:
@@ -54,7 +54,7 @@ def today(run: Run) -> tuple[str, dict[str, str]] | None:
 
 
 def execute(runs: Sequence[Run], folder: Path, *, again: bool = False, opener: Opener | None = None) -> Outcome:
-    """Measures what is not measured yet, or all of it `again`; each result becomes a file at once."""
+    """Measures runs that have no result yet, or all of them `again`; writes each result at once."""
     outcome = Outcome(kept=[] if again else [run for run in runs if held(run, folder)])
     todo = [run for run in runs if run not in outcome.kept]
     clock = Forecast(results.read(folder / RUNS))
@@ -69,7 +69,7 @@ def execute(runs: Sequence[Run], folder: Path, *, again: bool = False, opener: O
                 with progress.step(f"{run.bench} {run.case} {run.column}, seed {run.seed} (all by {done})"):
                     _measure(run, worlds, folder)
                 outcome.measured.append(run)
-            except Exception as error:  # whatever a bench stumbles over, the other runs are worth having
+            except Exception as error:  # whatever fails in a bench, the other runs are worth having
                 outcome.failed[run.id] = _keep_failure(run, error, worlds.logs(), folder)
                 worlds.close()
             clock.add(run, monotonic() - began)
@@ -85,30 +85,30 @@ class Forecast:
             self.add(result.run, result.seconds)
 
     def add(self, run: Run, seconds: float) -> None:
-        """Learns from a run."""
+        """Adds the duration of a run to the forecast."""
         for key in _keys(run):
             self._seconds.setdefault(key, []).append(seconds / _size(run))
 
     def of(self, run: Run) -> float:
-        """Seconds to expect."""
+        """The seconds that this run is expected to take."""
         return next((fmean(self._seconds[key]) * _size(run) for key in _keys(run) if key in self._seconds), GUESS_S)
 
 
 def _size(run: Run) -> float:
-    """How much work a run is beside others of its bench: pods times nodes where it has a share of both, or jobs."""
+    """The work of a run relative to others of its bench: pods times nodes where it has a share of both, or jobs."""
     jobs = run.settings.get("count", ALL_JOBS) or ALL_JOBS
     return float(run.settings.get("share", 1.0)) ** 2 * jobs / ALL_JOBS
 
 
 def minutes_text(seconds: float) -> str:
-    """`40 s`, `12 min` or `3.5 h`."""
+    """Formats seconds as `40 s`, `12 min` or `3.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class _Worlds:
-    """The API server that runs share; a new one where a bench is FRESH, and after a large run."""
+    """The API server that runs share; replaced where a bench is FRESH, and after a large run."""
 
     def __init__(self, opener: Opener) -> None:
         self._opener, self._stack = opener, ExitStack()
@@ -121,7 +121,7 @@ class _Worlds:
         self.close()
 
     def empty(self, fresh: bool) -> Harness:
-        """An API server without nodes, pods and queues."""
+        """Returns an API server without nodes, pods and queues."""
         if fresh or (self._world and len(self._world.pods) > CLEARED):
             self.close()
         if self._world is None:
@@ -166,7 +166,7 @@ def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
 
 
 def _keep_failure(run: Run, error: Exception, logs: str, folder: Path) -> str:
-    """Writes what happened; the sentence for the reader."""
+    """Writes a file about the failure; returns the sentence to print."""
     file = folder / FAILED / f"{run.id}.txt"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(traceback.format_exception(error)) + "\n" + logs)

@@ -1,6 +1,6 @@
-"""Kueue before kube-scheduler: its manager gives quota to whole groups of pods, then kube-scheduler finds their nodes.
+"""Kueue with kube-scheduler: its manager admits whole groups of pods by quota, then kube-scheduler finds their nodes.
 
-It runs without its webhooks: pods come with what these would write (see objects.pod), but for the finalizer, so that
+It runs without its webhooks: pods have what these would write (see objects.pod), except the finalizer, so that
 removing pods needs no kubelet.
 """
 
@@ -28,27 +28,27 @@ from trainyard_dev.bench.scheduler_processes import Kube, metrics
 SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
 GATED = "non-empty scheduling gates"
 START_S, STUCK_S, QUIET_S = 120.0, 600.0, 0.1
-ATTEMPTS = 2  # one may have begun before a change; the second has seen it
+ATTEMPTS = 2  # the first may have begun before a change; the second has seen it
 COUNTERS = ("pending_workloads", "reserving_active_workloads", "admission_attempts_total")
 
 
 @dataclass
 class Workload:
-    """What the watch last said of a group of pods."""
+    """The latest state of a group of pods from the watch."""
 
     reserved: bool = False
     finished: bool = False
 
 
 class Pair:
-    """Two programs that are paused, and end, together; `after` is called at the end."""
+    """Two programs that are paused and ended together; `after` is called at the end."""
 
     def __init__(self, servers: Sequence[Server], after: Callable[[], None]) -> None:
         self.servers, self._after = servers, after
 
     @property
     def pid(self) -> int:
-        """The process id of the first."""
+        """The process id of the first program."""
         return self.servers[0].pid
 
     @property
@@ -58,7 +58,7 @@ class Pair:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Both stand still for the time of the body."""
+        """Pauses both programs while the body runs."""
         with ExitStack() as held:
             for server in self.servers:
                 held.enter_context(server.paused())
@@ -78,7 +78,7 @@ class Kueue:
         self._world, self._settings = harness, yaml.safe_load(column.config)
         self._workloads: dict[str, Workload] = {}
         self._changes, self._closed = 0, False
-        self._released, self._refusals = False, 0.0  # since it was last settled: quota came free; attempts that failed
+        self._released, self._refusals = False, 0.0  # since it was last settled: quota was freed; failed attempts
         if not harness.server.call("GET", API).ok:
             install(harness.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
         self._token = token(harness.server, setup.SYSTEM, setup.ACCOUNT, "no token to read Kueue's metrics with")
@@ -86,7 +86,7 @@ class Kueue:
         manager = self._start(harness.server.folder)
         self._add_queues()
         self._kube = Kube(harness, kube)
-        self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is asked
+        self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is queried
         self.process = Pair([manager, self._kube.process], self._clear)
         threading.Thread(target=self._follow, daemon=True).start()
 
@@ -94,7 +94,7 @@ class Kueue:
         """See the class."""
         end = monotonic() + STUCK_S
         state, since = (-1, -1), monotonic()
-        looks: list[float] = []  # attempts at each look since Kueue counts as many workloads as there are
+        looks: list[float] = []  # attempts at each query since Kueue counts every workload
         while True:
             now, tried = (harness.moves, self._changes), self._seen(harness)
             counted = self._counters() if tried and now == state else {}
@@ -112,14 +112,14 @@ class Kueue:
             sleep(0.01)
 
     def _passed(self, counted: dict[str, float], looks: list[float]) -> bool:
-        """Whether all that waits was tried after the last change. Counters of one look are not of one moment."""
-        if counted["active"]:  # it tries the first in line without end
+        """Whether all that waits was tried after the last change. Counters of one query are not of one moment."""
+        if counted["active"]:  # it retries the first in line without end
             return len(looks) > 2 and looks[-2] >= looks[1] + ATTEMPTS
         again = self._released and counted["refusals"] < self._refusals + counted["pending_workloads"]
         return len(looks) > 1 and not again
 
     def _clear(self) -> None:
-        """Removes all objects of Kueue, which would wait for the manager."""
+        """Deletes all objects of Kueue, whose removal would wait for the manager."""
         self._closed = True
         for path in (WORKLOADS, f"{API}/namespaces/default/localqueues", *(f"{API}/{kind}" for kind in SHARED)):
             names = [one["metadata"]["name"] for one in self._world.server.call("GET", path).body["items"]]
@@ -142,7 +142,7 @@ class Kueue:
         return manager
 
     def _add_queues(self) -> None:
-        """One queue with all that the nodes offer."""
+        """Adds one queue with all that the nodes offer."""
         server = self._world.server
         nodes = server.call("GET", "/api/v1/nodes").body["items"]
         for obj in setup.queues(self._settings, "default", [node["status"]["allocatable"] for node in nodes]):
@@ -172,13 +172,13 @@ class Kueue:
         return sums
 
     def _expected(self) -> tuple[int, int]:
-        """How many workloads wait for quota and how many have it."""
+        """The numbers of workloads that wait for quota and that have it."""
         known = [one for one in list(self._workloads.values()) if not one.finished]
         reserved = sum(one.reserved for one in known)
         return len(known) - reserved, reserved
 
     def _seen(self, harness: Harness) -> bool:
-        """Every group has its workload and no other is there; pods that may be scheduled have a node or were tried."""
+        """Whether there is exactly a workload per group, and each pod that may be scheduled has a node or was tried."""
         groups = set()
         for pod in list(harness.pods.values()):
             group = pod.labels.get(f"{KUEUE}/pod-group-name")
@@ -202,7 +202,7 @@ class Kueue:
 
 
 def _certificates(harness: Harness, folder: Path) -> bool:
-    """Puts the certificates that the manager made where it looks for them, as kubelet would. False until then."""
+    """Copies the manager's certificates to where it reads them, as kubelet would. Returns False until they exist."""
     if (folder / "tls.crt").exists():
         return True
     found = harness.server.call("GET", f"/api/v1/namespaces/{setup.SYSTEM}/secrets/{setup.SECRET}")

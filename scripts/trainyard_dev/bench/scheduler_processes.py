@@ -1,4 +1,4 @@
-"""Volcano and kube-scheduler as processes, and when each has nothing left to do by its own counters."""
+"""Volcano and kube-scheduler as processes; their own counters show when each has nothing left to do."""
 
 import functools
 import http.client
@@ -17,14 +17,14 @@ from trainyard_dev.bench.harness import Harness
 
 START_S, STUCK_S = 60.0, 600.0
 ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it
-PATIENCE = 100  # rounds while a pod is neither placed nor refused: the scheduler may not have been told of it yet
+PATIENCE = 100  # rounds while a pod is neither placed nor refused: the scheduler may not have seen it yet
 PERIOD_MS = 20
-SPARING = 9  # times what asking took, the longest until it is asked again: counters of thousands of jobs cost much
+SPARING = 9  # longest pause between queries, in query times: counters of thousands of jobs are costly
 SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
 
 
 class Volcano:
-    """vc-scheduler. It is settled when whole rounds have passed without a change and no binding is under way."""
+    """The process vc-scheduler, settled when whole rounds have passed without a change and no binding is pending."""
 
     def __init__(self, harness: Harness, column: Configuration, period_ms: int) -> None:
         folder = harness.server.folder
@@ -60,7 +60,7 @@ class Volcano:
                 state, since = now, rounds
             elif (
                 rounds >= since + ROUNDS
-                and given == 2 * (harness.bindings - self._before)  # counted as given and as bound
+                and given == 2 * (harness.bindings - self._before)  # counted when assigned and when bound
                 and (rounds >= since + PATIENCE or all(pod.node or pod.refused for pod in list(harness.pods.values())))
             ):
                 return
@@ -71,18 +71,18 @@ class Volcano:
             sleep(max(PERIOD_MS / 2000, min(SPARING * cost, needed)))
 
     def _pace(self, asked: float, rounds: float) -> None:
-        """Notes how long a round takes, by what was asked before."""
+        """Updates the duration of a round from the previous query."""
         if rounds > self._asked_rounds:
             self._round_s = (asked - self._asked) / (rounds - self._asked_rounds)
         self._asked, self._asked_rounds = asked, rounds
 
     def rounds(self) -> float:
-        """How many have ended."""
+        """The number of rounds that have ended."""
         return metrics(self.port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
 
 
 class Kube:
-    """kube-scheduler. It is settled when all pods have been tried and its queues are empty for a while."""
+    """The process kube-scheduler, settled when all pods have been tried and its queues stay empty for a while."""
 
     quiet_s = 0.15
 
@@ -131,7 +131,7 @@ class Kube:
 
 
 def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float]:
-    """Every sample of a program's metrics, by name with its labels; empty while it doesn't answer."""
+    """Reads all samples of a program's metrics, by name with labels; empty while it doesn't answer."""
     connection = (
         http.client.HTTPSConnection("127.0.0.1", port, context=_unchecked(), timeout=10)
         if tls
@@ -148,14 +148,14 @@ def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float
 
 
 def _timed(port: int, *, tls: bool = False) -> tuple[dict[str, float], float]:
-    """A program's metrics, and the seconds that asking for them took."""
+    """Reads a program's metrics; returns them with the seconds that the query took."""
     began = monotonic()
     return metrics(port, tls=tls), monotonic() - began
 
 
 @functools.cache
 def _unchecked() -> ssl.SSLContext:
-    """Trusts whatever answers on this machine; made once, since reading the system's authorities takes long."""
+    """A TLS context that accepts any certificate; made once, since loading the system's authorities is slow."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

@@ -1,4 +1,4 @@
-"""Runs the scheduler of a configuration, with what it asks."""
+"""Runs the scheduler of a configuration, with the program that it queries, if any."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.scheduler_kueue import Kueue, Pair
 from trainyard_dev.bench.scheduler_processes import PERIOD_MS, Kube, Volcano
 
-GATE = "127.0.0.1:10260"  # where the chart's configuration expects the program that Volcano's extender asks
+GATE = "127.0.0.1:10260"  # where the chart's configuration expects the program that Volcano's extender queries
 GATE_S = 30.0
 
 
@@ -23,15 +23,15 @@ class Scheduler(Protocol):
 
     @property
     def process(self) -> Server | Pair:
-        """What runs."""
+        """The running process or processes."""
 
     def settle(self, harness: Harness) -> None:
-        """Waits until it has seen everything and does nothing more."""
+        """Waits until the scheduler has seen everything and is idle."""
 
 
 @contextmanager
 def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIOD_MS) -> Iterator[Scheduler]:
-    """Runs the column's scheduler on the harness for the time of the body."""
+    """Runs the column's scheduler on the harness while the body runs."""
     running: Scheduler
     with _answering(harness, column) as column:
         if column.scheduler == "volcano":
@@ -46,7 +46,7 @@ def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIO
 
 @contextmanager
 def _answering(harness: Harness, column: Configuration) -> Iterator[Configuration]:
-    """The column with the address of a program that answers it while the body runs; as it is if it asks nobody."""
+    """Runs the program that the column's scheduler queries, if any; yields the column with that program's address."""
     if GATE not in column.config:
         yield column
         return

@@ -1,7 +1,7 @@
-"""What the model server costs beside the bare library: latency, throughput, and CPU of each request.
+"""The model server compared with the bare library: latency, throughput, and CPU per request.
 
-One process each, of one thread. The client is a process of its own on the same machine, so throughput is of both
-together; CPU of a request is the server's alone. Where kserve's Python server is installed, it is measured, too.
+Each is a process with one thread. The client is a separate process on the same machine, so throughput includes
+both; CPU per request is the server's alone. Where kserve's Python server is installed, it is measured, too.
 """
 
 import json
@@ -26,7 +26,7 @@ from trainyard_dev.bench.results import Figure
 from trainyard_dev.serving import environment, process
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
-PEERED = ("onnx", "sklearn")  # what peer.py serves
+PEERED = ("onnx", "sklearn")  # models that peer.py serves
 ROWS = (1, 32)
 MANY, ONE = "16 connections", "1 connection"
 CONNECTIONS = {1: ONE, 16: MANY}
@@ -40,7 +40,7 @@ _PEER_S = 120
 
 @dataclass(frozen=True)
 class Case:
-    """A model's folder, and what the environment adds; `name`: in tables."""
+    """A model's folder and additional environment variables; `name`: in tables."""
 
     name: str
     folder: str
@@ -48,7 +48,7 @@ class Case:
 
 
 def measure(seconds: float, report: Callable[[str], None]) -> tuple[list[Figure], str]:
-    """Everything, each for so many seconds, and the machine. Raises TrainyardError where the environment isn't made."""
+    """Measures each case for this many seconds; also returns the machine. Raises TrainyardError without environment."""
     python, figures = environment.python(), list[Figure]()
     with tempfile.TemporaryDirectory(prefix="trainyard-serving-") as name:
         folder = Path(name)
@@ -80,14 +80,14 @@ def measure(seconds: float, report: Callable[[str], None]) -> tuple[list[Figure]
 
 
 def write(figures: Sequence[Figure], where: str, folder: Path) -> Path:
-    """Writes all figures, and the medians as a plot beside them; returns the former's path."""
+    """Writes the file of figures and a plot of the medians; returns the file's path."""
     file = summary.write_made(figures, folder, where)
     draw(figures, folder)
     return file
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
-    """The medians of a large request, one at a time; `figures` are of one file."""
+    """Draws the medians of a large request, one request at a time; `figures` are of one file."""
     medians = [one for one in figures if one.metric == "p50_ms" and one.case.endswith(f"{MOST_ROWS}, {ONE}")]
     groups: dict[str, dict[str, tuple[float]]] = {}
     for one in medians:
@@ -97,7 +97,7 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """A line for each model, server and number of rows; latencies of one connection, requests a second of several."""
+    """A table line per model, server and number of rows: latency of one connection, requests per second of several."""
     heads = ["model", "who", "rows", "library ms"]
     heads += [f"{form} {what}" for form in FORMS for what in ("p50 ms", "p99 ms", "CPU ms", "requests/s", "failed")]
     value = {(one.case, one.column, one.metric): one.value for one in figures}
@@ -118,7 +118,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def _cases(made: Path) -> tuple[str, list[Case]]:
-    """The GPU that PyTorch sees, "" where there is none, and what can be served: PyTorch's with and without it."""
+    """The GPU that PyTorch sees, "" without one, and the cases to serve: PyTorch's with and without the GPU."""
     cases = [Case("onnx", "onnx", {}), Case("sklearn", "sklearn", {})]
     if environment.lacks("torch"):
         return "", cases
@@ -148,7 +148,7 @@ def _asked(
 
 
 def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of so many images."""
+    """Body and headers of a request with this many images."""
     images = np.random.default_rng(7).random((rows, 64), np.float32).round(4)
     one: dict[str, Any] = {"name": "image", "datatype": "FP32", "shape": [rows, 64]}
     if form == "json":
@@ -169,7 +169,7 @@ def _measured(bench: str, case: str, column: str, said: Mapping[str, Any], cpu_m
 
 @contextmanager
 def _peer(python: Path, model: Path, log: Path) -> Iterator[tuple[int, int]]:
-    """kserve's Python server with the same model, as a process: its port and its id."""
+    """Runs kserve's Python server with the same model; yields its port and process id."""
     [port] = free_ports(1)
 
     def ready() -> bool:

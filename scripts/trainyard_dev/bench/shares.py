@@ -1,4 +1,4 @@
-"""Who should have how much: weighted max-min shares of a cluster, and how far a timeline is from them."""
+"""Weighted max-min shares of a cluster, and how far a timeline is from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ NEARLY = 1e-9
 
 
 def max_min(asked: Amounts, weights: Amounts, capacity: float) -> dict[str, float]:
-    """What each queue gets when none can have more without one that has less for its weight giving it up.
+    """Each queue's share when none can gain without a loss for a queue that has less for its weight.
 
-    Nobody gets more than it asks for; what a queue doesn't want goes to the others by weight.
+    No queue gets more than it requests; what it leaves goes to the others by weight.
     """
     given = dict.fromkeys(asked, 0.0)
     wanting = {name for name, amount in asked.items() if amount > 0}
@@ -33,14 +33,14 @@ def max_min(asked: Amounts, weights: Amounts, capacity: float) -> dict[str, floa
 
 
 def jain(ratios: Sequence[float]) -> float:
-    """Jain's index of equality: 1 when all are equal, 1/n when one has everything; 1 of nothing at all."""
+    """Jain's index of equality: 1 when all are equal, 1/n when one has everything; 1 for no ratios."""
     squares = sum(ratio * ratio for ratio in ratios)
     return sum(ratios) ** 2 / (len(ratios) * squares) if squares else 1.0
 
 
 @dataclass(frozen=True)
 class Fairness:
-    """A timeline against weighted max-min while more GPUs were asked for than there are.
+    """A timeline compared with weighted max-min while more GPUs were requested than exist.
 
     `distance` is the mean of sum(|used - fair|) over the queues in parts of the cluster, 0 at best and 2 at worst;
     `jain` the mean of Jain's index of used/fair; `used` the part of the GPUs in use; `contended_s` how long that was.
@@ -53,7 +53,7 @@ class Fairness:
 
 
 def fairness(timeline: Timeline, weights: Amounts, capacity: int) -> Fairness:
-    """How fair a timeline was. Time in which everybody could have what he asks for doesn't count."""
+    """Computes how fair a timeline was, ignoring times when every request could be met."""
     distance = equality = used = total = 0.0
     for sample, span in timeline.spans():
         if sum(sample.asked.values()) <= capacity:
@@ -69,10 +69,10 @@ def fairness(timeline: Timeline, weights: Amounts, capacity: int) -> Fairness:
 
 
 def reference(tasks: Sequence[Task], weights: Amounts, nodes: int, node_gpus: int) -> Timeline:
-    """The same jobs without a scheduler: what is free always goes to the queue that has the least for its weight.
+    """Simulates the same jobs without a scheduler: free GPUs always go to the queue that has the least for its weight.
 
     Nobody is evicted; a job that fits nowhere lets the queue's next one pass. So it shows what order alone can do: the
-    distance that it leaves comes from jobs that run on while the demand changes. The tasks are not changed.
+    remaining distance is due to jobs that keep running while the demand changes. The tasks are not changed.
     """
     free = [node_gpus] * nodes
     arrivals = sorted(tasks, key=lambda task: (task.submit_s, task.name), reverse=True)
@@ -107,7 +107,7 @@ def reference(tasks: Sequence[Task], weights: Amounts, nodes: int, node_gpus: in
 def _next(
     waiting: Mapping[str, Sequence[Task]], used: Amounts, weights: Amounts, free: Sequence[int], node_gpus: int
 ) -> tuple[Task, list[tuple[int, int]]] | None:
-    """The oldest job that fits of the queue that has the least, or of the one after it; with its places."""
+    """The oldest job that fits from the queue that has the least, else from the next queue; with its placement."""
     sizes = {task.gpus for tasks in waiting.values() for task in tasks}
     fitting = {gpus: found for gpus in sizes if (found := fullest(free, gpus, node_gpus))}
     for queue in sorted(waiting, key=lambda name: (used[name] / weights[name], name)):

@@ -1,6 +1,6 @@
-"""Jobs in virtual time: at each instant all that happens is applied, and time goes on when the scheduler is at rest.
+"""Jobs in virtual time: each instant's events are applied, and time advances when the scheduler is idle.
 
-So what a scheduler decides doesn't depend on the machine's speed, and months of a trace last minutes.
+So decisions don't depend on the machine's speed, and months of a trace take minutes.
 """
 
 import heapq
@@ -21,14 +21,14 @@ from trainyard_dev.bench.schedulers import Scheduler
 from trainyard_dev.bench.traces import Job, Node, Pod
 
 HOUR, MEGA = 3600.0, 1e6  # seconds
-NODE_GPUS, CPU_MILLI, MEMORY_MIB = 8, 8000, 32 * 1024  # the latter two are asked for with each GPU
-PASSES = 50  # at one instant; a scheduler that still evicts then does so in circles
+NODE_GPUS, CPU_MILLI, MEMORY_MIB = 8, 8000, 32 * 1024  # the latter two are requested with each GPU
+PASSES = 50  # at one instant; a scheduler that still evicts then loops
 WAITING_TIME = re.compile(r"(\d+)(ms|s|m|h)")
 
 
 @dataclass
 class Task:
-    """One job on its way. Times are virtual seconds; `start_s` is that of the latest start, None while it waits."""
+    """A job in a replay. Times are virtual seconds; `start_s` is that of the latest start, None while it waits."""
 
     name: str
     gpus: int
@@ -41,7 +41,7 @@ class Task:
     start_s: float | None = None
     end_s: float | None = None
     evictions: int = 0
-    lost_gpu_s: float = 0.0  # work that has to be done again
+    lost_gpu_s: float = 0.0  # work that has to be redone
     done_s: float = 0.0  # work of earlier starts that was kept
 
     @property
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Sample:
-    """The cluster from `at_s` to the next sample, in GPUs: used and asked for by queue, held by incomplete gangs."""
+    """The cluster from `at_s` to the next sample, in GPUs: used and requested by queue, held by incomplete gangs."""
 
     at_s: float
     used: dict[str, int]
@@ -62,7 +62,7 @@ class Sample:
 
 @dataclass
 class Timeline:
-    """What happened. `starts` are (virtual second, job) in the order of decisions; `stuck` jobs can never start."""
+    """The replay. `starts` are (virtual second, job) in the order of decisions; `stuck` jobs can never start."""
 
     tasks: list[Task]
     samples: list[Sample] = field(default_factory=list)
@@ -72,12 +72,12 @@ class Timeline:
 
     @property
     def makespan_s(self) -> float:
-        """The last finish."""
+        """The time at which the last job finishes."""
         return max((task.end_s for task in self.tasks if task.end_s is not None), default=0.0)
 
     @property
     def incomplete_gpu_s(self) -> float:
-        """GPU·s held by gangs of which a part is missing; in a deadlock this goes on forever and is not counted."""
+        """GPU·s held by incomplete gangs; not counted in a deadlock, where it would grow without end."""
         return sum(span * sample.incomplete for sample, span in self.spans())
 
     def spans(self) -> Iterator[tuple[Sample, float]]:
@@ -87,7 +87,7 @@ class Timeline:
 
 
 def tasks(jobs: Sequence[Job]) -> list[Task]:
-    """The jobs of a trace as tasks, all of one queue and no priority class."""
+    """The jobs of a trace as tasks, all in one queue, without a priority class."""
     return [Task(job.name, job.gpus, job.submit_s, job.duration_s) for job in jobs]
 
 
@@ -97,7 +97,7 @@ def nodes(count: int = 8) -> list[Node]:
 
 
 def shape(task: Task) -> list[Pod]:
-    """A job's pods: as few as nodes of 8 GPUs allow, all alike. Those of a job that was evicted have other names."""
+    """A job's pods: as few as nodes of 8 GPUs allow, all alike. An evicted job's have new names."""
     each = min(task.gpus, NODE_GPUS)
     names = (f"{task.name}-{task.evictions}-{index}" for index in range(ceil(task.gpus / NODE_GPUS)))
     return [Pod(name, CPU_MILLI * each, MEMORY_MIB * each, each) for name in names]
@@ -115,7 +115,7 @@ class Replay:
         self.timeline = Timeline(list(jobs))
 
     def bound(self, task: Task) -> list[str]:
-        """Those of the job's pods that have a node."""
+        """The job's pods that have a node."""
         return [name for name in task.pods if (seen := self.harness.pods.get(name)) and seen.node]
 
     def make(self, task: Task, pods: Sequence[Pod]) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ class Replay:
         return group + [objects.pod(pod, kind, labels={"job": task.name}, **place) for pod in pods]
 
     def remove(self, finished: Sequence[Task]) -> None:
-        """Removes what belongs to jobs that are over."""
+        """Deletes the objects of finished jobs."""
         self.harness.delete([name for task in finished for name in task.pods])
         if self.column.scheduler == "volcano":
             self.harness.delete([task.name for task in finished], PODGROUPS)
@@ -152,10 +152,10 @@ def play(
     Names should rise with submission: Volcano orders the jobs of one second by name.
 
     Args:
-        admit: which of replay.held are submitted now; asked before and after the scheduler's work at each instant.
-        phases: say that pods run once they are bound; preemption takes no others.
-        keep_work: a job that was evicted goes on where it was, as with a checkpoint of that very second.
-        each_instant: called when the scheduler has come to rest.
+        admit: which of replay.held are submitted now; called before and after the scheduler's work at each instant.
+        phases: set bound pods to Running; preemption considers no others.
+        keep_work: an evicted job resumes where it was, as with a checkpoint of that very second.
+        each_instant: called when the scheduler is idle.
     """
     replay = Replay(harness, column, jobs)
     timeline = replay.timeline
@@ -164,7 +164,7 @@ def play(
     finishes: list[tuple[float, str, int]] = []  # time, job, number of its evictions when it started
 
     def apply(over: Sequence[Task], again: Sequence[Task]) -> bool:
-        """Takes jobs away and makes others while the scheduler stands still; False when there was nothing to do."""
+        """Deletes and creates jobs while the scheduler is paused; returns False when there was nothing to do."""
         new = list(admit(replay))
         if not (over or again or new):
             return False
@@ -188,7 +188,7 @@ def play(
         return True
 
     def started() -> None:
-        """Notes the jobs that have become whole, in the order in which that happened."""
+        """Records the jobs that have become complete, in that order."""
         whole = []
         for task in replay.waiting.values():
             if len(replay.bound(task)) == len(task.pods):
@@ -201,7 +201,7 @@ def play(
             heapq.heappush(finishes, (replay.now + task.duration_s - task.done_s, name, task.evictions))
 
     def evicted() -> list[Task]:
-        """Jobs that lost a pod, which go back whole."""
+        """The jobs that lost a pod, which are requeued as a whole."""
         active = [*replay.working.values(), *replay.waiting.values()]
         found = [task for task in active if any(_lost(harness, name) for name in task.pods)]
         for task in found:
@@ -215,7 +215,7 @@ def play(
         return found
 
     def runs() -> bool:
-        """Says Running for pods that have been bound since; False when there are none."""
+        """Sets pods bound since the last call to Running; returns False when there are none."""
         active = [*replay.working.values(), *replay.waiting.values()]
         new = [name for task in active for name in replay.bound(task) if harness.pods[name].phase == "Pending"]
         harness.set_phase(new, "Running")
@@ -267,9 +267,9 @@ def _lost(harness: Harness, pod: str) -> bool:
 
 
 def _waiting_time(column: Configuration) -> float:
-    """Seconds of the machine's time between instants with arrivals, so that its speed makes no difference.
+    """Seconds of real time between instants with arrivals, so that the machine's speed makes no difference.
 
-    Volcano's sla plugin counts a job as late when it is that old; Kueue tells only seconds apart.
+    Volcano's sla plugin counts a job as late when it is that old; Kueue distinguishes only whole seconds.
     """
     if column.scheduler == "kueue":
         return ORDER_S

@@ -23,7 +23,7 @@ AT_MURI = "7264b1aee900029236051058242e6de6f93e166d"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file comes from, below `HOST`, and what it must be."""
+    """A file's source, below `HOST`, and its expected content."""
 
     path: str
     sha256: str
@@ -59,10 +59,10 @@ def commits(of: str) -> list[str]:
 
 
 def trace(name: str) -> Path:
-    """The file of a trace, e.g. `philly/trace3.csv`, as `$TRAINYARD_DATA` or the cache has it, else downloaded.
+    """Returns the file of a trace, e.g. `philly/trace3.csv`, from `$TRAINYARD_DATA` or the cache, else downloads it.
 
     Raises:
-        TrainyardError: nobody has it, its source doesn't answer, or what came is another file.
+        TrainyardError: no source has it, its source doesn't answer, or the download has other content.
     """
     here = data_dir()
     if here and (here / name).is_file():

@@ -1,4 +1,4 @@
-"""What is published: a CSV file for each bench, each row with what it was measured with; page and plots follow."""
+"""Published figures: a CSV file for each bench, each row with its versions and settings; page and plots follow."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ from trainyard_dev.versions import load
 
 FOLDER = ROOT / "docs" / "benchmarks"
 MEASURED = ("case", "column", "metric", "value", "low", "high", "bound", "unit", "seeds")
-NONE = "none"  # of overlays: the configuration stands on no values of the chart
+NONE = "none"  # as overlay: the configuration uses no values of the chart
 
 
 @dataclass(frozen=True)
 class Source:
-    """With what a figure was measured.
+    """Versions and settings with which a figure was measured.
 
-    `versions`: programs as `kubernetes 1.34.2, …`; `overlay`: values of the chart that ours stands on; `digest`: of the
+    `versions`: programs as `kubernetes 1.34.2, …`; `overlay`: values of the chart under ours; `digest`: of the
     parsed configuration.
     """
 
@@ -37,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures, and the source of each by its id."""
+    """Figures, and their sources by id."""
 
     figures: list[Figure]
     sources: dict[str, Source]
@@ -58,7 +58,7 @@ def build(results: Sequence[Result]) -> Summary:
 
 
 def source(figure: Figure, measured: Result | None = None) -> Source:
-    """Of this tree and machine today; `measured`: a run of the figure's, None where it is made without."""
+    """The source for this tree and machine today; `measured`: a run of the figure's, None for a figure without runs."""
     programs = environment.programs(measured.versions) if measured else {}
     versions = ", ".join(f"{name} {said.lstrip('v')}" for name, said in {**_tree(), **programs}.items())
     ours = measured is not None and figure.column.startswith("ours")
@@ -73,7 +73,7 @@ def _tree() -> dict[str, str]:
 
 
 def merged(before: Summary, new: Summary) -> Summary:
-    """The new figures in the place of those of the same id, what is published besides behind them, bench by bench."""
+    """Merges by bench: new figures replace those of the same id; other published ones follow."""
     ids = {one.id for one in new.figures}
     figures = [*new.figures, *(one for one in before.figures if one.id not in ids)]
     order = {name: place for place, name in enumerate(registry.BENCHES)}
@@ -102,7 +102,7 @@ def write(summary: Summary, folder: Path | None = None) -> list[Path]:
 
 
 def write_made(figures: Sequence[Figure], folder: Path, machine: str = "") -> Path:
-    """Writes the figures of one bench that were made here and now; the file. `machine`: what is said of this one."""
+    """Writes figures of one bench made just now; returns the file. `machine`: this machine's description."""
     sources = {one.id: source(one) for one in figures}
     if machine:
         sources = {name: replace(one, machine=machine) for name, one in sources.items()}
@@ -111,7 +111,7 @@ def write_made(figures: Sequence[Figure], folder: Path, machine: str = "") -> Pa
 
 
 def read(folder: Path | None = None, benches: Iterable[str] = ()) -> Summary:
-    """What `write` wrote, of these benches; without any, of all that the page has. Raises TrainyardError."""
+    """Reads what `write` wrote for these benches; without any, for all of the page. Raises TrainyardError."""
     figures, sources = list[Figure](), dict[str, Source]()
     for bench in benches or registry.BENCHES:
         file = (folder or FOLDER) / f"{bench}.csv"
@@ -135,12 +135,12 @@ def _figure(bench: str, row: dict[str, str]) -> Figure:
 
 
 def unproved(summary: Summary) -> list[str]:
-    """Figures that don't say with which versions and overlay they were measured, by id."""
+    """Ids of figures that lack the versions and overlay with which they were measured."""
     return [one for one, said in summary.sources.items() if not (said.versions and said.overlay)]
 
 
 def moved(summary: Summary, bench: str) -> list[str]:
-    """Programs that this tree has in other versions than a bench was measured with, as `kubernetes 1.36.4`."""
+    """Programs whose versions in this tree differ from those of a bench, as `kubernetes 1.36.4`."""
     pins = _tree() | {name: tool.number for name, tool in load().tools.items()}
     found = {}
     for figure in summary.of(bench):
@@ -152,7 +152,7 @@ def moved(summary: Summary, bench: str) -> list[str]:
 
 
 def outdated(summary: Summary) -> list[str]:
-    """Our configurations that were measured with another rendered text than the chart's of today."""
+    """Our configurations whose rendered text has changed since they were measured."""
     today = configurations.configurations()
     ours = {one.column: summary.sources[one.id].digest for one in summary.figures if one.column.startswith("ours")}
     return [name for name, digest in ours.items() if name not in today or today[name].digest != digest]

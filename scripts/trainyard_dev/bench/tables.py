@@ -1,4 +1,4 @@
-"""Figures as Markdown tables: configurations as rows, the limit beside what was measured, the spread in brackets."""
+"""Figures as Markdown tables: configurations as rows, the limit next to the measurements, the spread in brackets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,18 +8,18 @@ LACKING = "–"
 
 
 def find(figures: Sequence[Figure], case: str, column: str, metric: str) -> Figure | None:
-    """The figure of this case, configuration and metric, None where it was not measured."""
+    """Finds the figure of this case, configuration and metric; None where it was not measured."""
     wanted = (case, column, metric)
     return next((one for one in figures if (one.case, one.column, one.metric) == wanted), None)
 
 
 def cases(figures: Sequence[Figure]) -> list[str]:
-    """Names of all cases in the order in which they come."""
+    """Names of all cases in order of appearance."""
     return list(dict.fromkeys(one.case for one in figures))
 
 
 def configurations(figures: Sequence[Figure], case: str = "") -> list[str]:
-    """Names of all configurations, or of those of one case, in the order in which they come."""
+    """Names of all configurations, or of one case's, in order of appearance."""
     return list(dict.fromkeys(one.column for one in figures if not case or one.case == case))
 
 
@@ -69,7 +69,7 @@ def cell(figure: Figure | None) -> str:
 
 
 def number(value: float) -> str:
-    """Three to four digits that can be read: 0, 0.034, 3.21, 97.2, 1,234, 21.6 million."""
+    """Formats a number with three to four digits: 0, 0.034, 3.21, 97.2, 1,234, 21.6 million."""
     size = abs(value)
     if size >= 1e7:
         return f"{value / 1e6:,.1f} million"
@@ -81,7 +81,7 @@ def number(value: float) -> str:
 
 
 def _limit(figures: Sequence[Figure]) -> str:
-    """The limit that all share, else the range of limits; empty where there is none."""
+    """The common limit, else the range of limits; empty where there is none."""
     bounds = {number(one.bound): one.bound for one in figures if one.bound is not None}
     limits = sorted(bounds, key=bounds.__getitem__)
     if not limits:

@@ -1,4 +1,4 @@
-"""Throughput: pods alone and in gangs on many nodes; from the first create to the last bind, and what it costs."""
+"""Throughput: pods alone and in gangs on many nodes, from the first create to the last bind, and its cost."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -56,7 +56,7 @@ to other machines better than pods per second, because the programs compete for 
 
 
 def plan(full: bool) -> list[Run]:
-    """Gangs and single pods; 1,000 pods where not everything is wanted, 10,000 and all variants where it is."""
+    """The runs of gangs and single pods: 1,000 pods by default; when `full`, 10,000 and all variants."""
     if not full:
         return [_run(GANGS, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(SINGLE, "ours", 1)]
     runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
@@ -81,7 +81,7 @@ def plan(full: bool) -> list[Run]:
 
 
 def measure(run: Run, harness: Harness) -> dict[str, float]:
-    """One load with one scheduler, on an API server of its own."""
+    """Measures one load with one scheduler on its own API server."""
     asked, column = loads.load(run.case), configurations.column(run.column)
     volcano = column.scheduler == "volcano"
     harness.add_nodes(loads.nodes(asked), effect=column.taint)
@@ -126,7 +126,7 @@ def _scheduler(harness: Harness, column: Configuration, period_ms: int) -> Itera
 
 @contextmanager
 def _controllers(harness: Harness, column: Configuration) -> Iterator[Server]:
-    """vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with the column's flags."""
+    """Runs vc-controller-manager, which makes pods and PodGroups of Volcano Jobs, with the column's flags."""
     process = Server(
         [
             tools.binary("vc-controller-manager"), "--kubeconfig", harness.server.kubeconfig, "--leader-elect=false",
@@ -142,7 +142,7 @@ def _controllers(harness: Harness, column: Configuration) -> Iterator[Server]:
 
 
 def _times(harness: Harness, began: float) -> dict[str, float]:
-    """Rate over all and waits from the making, or from the begin where pods were there before."""
+    """Overall rate, and waits since creation, or since the start for pods created before."""
     pods = list(harness.pods.values())
     waits = sorted(pod.bound - max(pod.made, began) for pod in pods)
     took = max(pod.bound for pod in pods) - began
@@ -175,6 +175,6 @@ def _title(case: str) -> str:
 
 
 def _same(case: str) -> tuple[int, str, bool]:
-    """What is the same work for a scheduler that knows no PodGroups."""
+    """A key that is equal for loads that are the same work for a scheduler without PodGroups."""
     asked = loads.load(case)
     return asked.pods, asked.nodes, asked.backlog

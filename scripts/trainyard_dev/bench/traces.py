@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from trainyard_dev.bench.sources import trace
 
-WHOLE = "1000"  # thousandths of a GPU: what asks for less of it is left out
+WHOLE = "1000"  # thousandths of a GPU: pods that request less are left out
 MOST_PODS = 110  # on a node, as kubelet sets it
 
 
 @dataclass(frozen=True)
 class Node:
-    """What one node offers: thousandths of a core, MiB, whole GPUs and their model."""
+    """The resources of one node: thousandths of a core, MiB, whole GPUs and their model."""
 
     name: str
     cpu_milli: int
@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What one pod asks for. `models`: the only ones, () for any."""
+    """The requests of one pod. `models`: the GPU models it accepts, () for any."""
 
     name: str
     cpu_milli: int
@@ -35,7 +35,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class Job:
-    """One training job: `gpus` together or not at all, from `submit_s`, for `duration_s` (virtual seconds)."""
+    """One training job: `gpus` all or none, submitted at `submit_s`, for `duration_s` (virtual seconds)."""
 
     name: str
     gpus: int
@@ -71,7 +71,7 @@ def openb_nodes(share: float = 1.0) -> list[Node]:
 
 
 def openb_pods(name: str) -> list[Pod]:
-    """The pods of the list `name` (default, multigpu20, gpuspec33, …) that ask for whole GPUs or none."""
+    """The pods of the list `name` (default, multigpu20, gpuspec33, …) that request whole GPUs or none."""
     return [
         Pod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), int(row["num_gpu"]),
             tuple(filter(None, (row.get("gpu_spec") or "").split("|"))))
@@ -81,9 +81,9 @@ def openb_pods(name: str) -> list[Pod]:
 
 
 def workload(name: str, seed: int, nodes: Sequence[Node], *, demand: float = 1.3) -> list[Pod]:
-    """Pods of a list, cloned or left out at random until they ask for `demand` times the nodes' GPUs, in random order.
+    """Pods of a list, cloned or dropped at random until they request `demand` times the nodes' GPUs, in random order.
 
-    Names number the order of arrival.
+    Names are numbered in order of arrival.
     """
     rng = random.Random(f"{name}/{seed}")
     pods = openb_pods(name)
@@ -104,7 +104,7 @@ def workload(name: str, seed: int, nodes: Sequence[Node], *, demand: float = 1.3
 
 
 def philly(name: str, count: int | None = None) -> list[Job]:
-    """Jobs of trace1, trace1_pr, trace3 or trace3_pr by time of submission, the first `count` of them; times from 0."""
+    """The first `count` jobs of trace1, trace1_pr, trace3 or trace3_pr by time of submission; times start at 0."""
     rows = sorted(_rows("philly", f"{name}.csv"), key=lambda row: (int(row["submit_time"]), int(row["job_id"])))[:count]
     return [
         Job(f"j{index:05d}", int(row["num_gpu"]), int(row["submit_time"]) / 1000, int(row["duration"]) / 1000)

@@ -1,4 +1,4 @@
-"""Reclaim requests on a full cluster: whom a scheduler evicts for a queue below its share."""
+"""Reclaim requests on a full cluster: the pods that a scheduler evicts for a queue below its share."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from trainyard_dev.bench.results import Figure, Metric, Run, headings
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.traces import Node, Pod
 
-CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # with each GPU
+CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # per GPU
 UNSERVED = """
 Claims of four pods of 4 GPUs are not served if every running pod has 8 GPUs: reclaiming evicts one pod for each pod of
 the claim, although two would be enough, and the fourth would leave the queue below its own share. So all four wait, and
@@ -26,21 +26,21 @@ METRICS: dict[str, Metric] = {
     "lost_gpu_hours": ("GPU·h lost", "GPU·h", "least_gpu_hours"),
     "evicted_in_vain": ("pods evicted in vain", "pods", 0.0),
 }
-PASSES = 20  # a scheduler that still evicts then goes in circles
+PASSES = 20  # a scheduler that still evicts then loops
 SHARE, COLUMN = "claims+share", "ours-reclaim"
 
 
 def plan(seeds: Iterable[int], count: int) -> list[Run]:
-    """`count` clusters for each seed, the same ones for every configuration."""
+    """The runs: `count` clusters for each seed, the same for every configuration."""
     return [Run("fairness", f"{SHARE}@{count}", COLUMN, seed, {"clusters": count}) for seed in seeds]
 
 
 def measure(run: Run, column: Configuration, harness: Harness) -> dict[str, float]:
-    """All reclaim requests of one run, one after the other.
+    """Measures all reclaim requests of one run, one after the other.
 
     Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
-    start again), the minimum of each, requests that got their room, and pods evicted for those
-    that did not.
+    start again), the minimum of each, requests that were met, and pods evicted for those
+    that were not.
     """
     rng = random.Random(f"claims/{run.seed}")
     done: list[tuple[FewestMoves, FewestMoves, bool]] = []
@@ -68,7 +68,7 @@ def measure(run: Run, column: Configuration, harness: Harness) -> dict[str, floa
 
 
 def _fill(harness: Harness, column: Configuration, layout: Layout) -> None:
-    """Nodes, queues, and jobs that run since long; their names and creation tell their age."""
+    """Adds nodes, queues, and jobs that have run for long; their names and creation show their age."""
     cpu, memory = CPU_MILLI * layouts.NODE_GPUS, MEMORY_MIB * layouts.NODE_GPUS
     harness.add_nodes(
         [Node(_node(n), cpu * 2, memory * 2, layouts.NODE_GPUS) for n in range(layout.nodes)], effect=column.taint
@@ -98,9 +98,9 @@ def _fill(harness: Harness, column: Configuration, layout: Layout) -> None:
 def _request(
     harness: Harness, running: Scheduler, column: Configuration, layout: Layout
 ) -> tuple[list[str], bool, bool]:
-    """Hands in the request and lets evicted pods go at once.
+    """Submits the request and deletes evicted pods at once.
 
-    Returns their names, whether its job runs, and whether evicting came to an end.
+    Returns their names, whether its job runs, and whether evictions ceased.
     """
     made = [objects.pod_group("claim", layout.pods, queue="claimant")]
     names = [f"claim-{index}" for index in range(layout.pods)]
@@ -130,7 +130,7 @@ def _node(index: int) -> str:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The part of the page."""
+    """Renders this bench's part of the page."""
     if not figures:
         return ""
     text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed at random, running up to

@@ -1,1 +1,1 @@
-"""Upstream's examples, by which lint is held against the API server: what is written of them is names and verdicts."""
+"""Upstream's examples, on which lint is compared with the API server; results hold only names and verdicts."""

@@ -1,4 +1,4 @@
-"""What the API server says of an object and of all that is made of it, manifests inside a workflow included."""
+"""The API server's verdict on an object and on its child objects, including manifests inside a workflow."""
 
 import json
 import re
@@ -21,7 +21,7 @@ Object = dict[str, Any]
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 RULE, OURS = f"ValidatingAdmissionPolicy '{PREFIX}", "a rule"
 WEBHOOK, VOLCANO = "job.volcano.sh", "Volcano"
-SAMPLE = "1"  # what Argo may fill in: a number, and a part of a name
+SAMPLE = "1"  # value for Argo's placeholders: valid as a number and as part of a name
 AGENT = ("watch", "list", "patch")  # what Argo's agent does with a WorkflowTaskSet
 OF_THE_SERVER = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink")
 WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
@@ -29,22 +29,22 @@ WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
 
 @dataclass(frozen=True)
 class ServerVerdict:
-    """`refusals`: who refused, each once. `lacks`: rights and objects without which it would fail or never start."""
+    """`refusals`: guards that refused. `lacks`: missing rights and objects, so that it would fail or never start."""
 
     refusals: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
-        """Whether it, or something that would be made of it, is not taken."""
+        """Whether the object, or a child object, is refused."""
         return bool(self.refusals)
 
 
 class MemberClient:
-    """Asks as the team's member, and as those who make the rest.
+    """Sends requests as the team's member, and as the controllers that make child objects.
 
     Args:
-        fills: the server fills in what members leave open: the rest is made of what it would store.
+        fills: the server fills in what members leave open, and child objects are made of what it would store.
     """
 
     def __init__(self, site: Site, contract: Contract, team: Team, fills: bool = False) -> None:
@@ -54,7 +54,7 @@ class MemberClient:
         self.argo = Identity(contract.parameters["teamWorkflowController"] + team.name)
 
     def ask(self, objects: list[Object]) -> ServerVerdict:
-        """All of them, one after the other."""
+        """Submits all objects, one after the other."""
         refusals: list[str] = []
         lacks: list[str] = []
         for obj in json.loads(json.dumps(objects, default=str)):
@@ -69,11 +69,11 @@ class MemberClient:
                     refusals += self._of_workflow(obj)
                     lacks += self._lacking(obj)
                 except (AttributeError, KeyError, TypeError, ValueError):
-                    refusals.append("schema")  # of a shape of which Argo makes nothing
+                    refusals.append("schema")  # of a shape from which Argo makes nothing
         return ServerVerdict(tuple(sorted(set(refusals))), tuple(sorted(set(lacks))))
 
     def _stored(self, obj: Object) -> Object:
-        """What the server makes of it; as it is where it is refused."""
+        """The object as the server would store it; unchanged where it is refused."""
         sent = obj | {"metadata": {"namespace": self.team.name, **obj["metadata"]}}
         try:
             path, query = self.site.server.path(sent), {"dryRun": "All"}
@@ -89,7 +89,7 @@ class MemberClient:
         return {**made, "metadata": meta}
 
     def _plain(self, obj: Object) -> list[str]:
-        """As kubectl sends it, which has fields refused that the kind doesn't have."""
+        """Sends the object as kubectl does, with strict field validation."""
         try:
             found = _who(self.site.check([obj]))
         except UsageError:
@@ -124,7 +124,7 @@ class MemberClient:
         return placed
 
     def _complete(self, made: Object, spec: Object, template: Object) -> Object:
-        """The pod as Argo would send it: volumes of claims and artifacts, and something for what it fills in."""
+        """The pod as Argo would send it: with volumes of claims and artifacts, and sample values for placeholders."""
         pod: Object = json.loads(FILLED_IN.sub(SAMPLE, json.dumps(made)))
         inner = pod["spec"]
         inner.setdefault("restartPolicy", "Never")
@@ -182,7 +182,7 @@ class MemberClient:
 
 
 def _who(verdicts: list[Verdict]) -> list[str]:
-    """Who refused: our rules, Volcano's webhook, or a part of the API server. Of several rules it names any one."""
+    """The guards that refused: our rules, Volcano's webhook, or a part of the API server; of several rules, any one."""
     found = []
     for one in (one for verdict in verdicts for one in verdict.findings if one.refuses):
         found.append(OURS if RULE in one.message else VOLCANO if WEBHOOK in one.message else one.by)

@@ -1,4 +1,4 @@
-"""Writes into an object at the field that a finding names, also into a manifest inside a workflow."""
+"""Edits an object at the field that a finding names, also in a manifest inside a workflow."""
 
 import re
 from itertools import pairwise
@@ -14,11 +14,11 @@ FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 class TemplateManifest:
-    """The manifest of a resource template as data; `text`: as the workflow has it."""
+    """The manifest of a resource template as data; `text`: as written in the workflow."""
 
     def __init__(self, text: str) -> None:
         self._words: list[str] = []
-        self._bare: set[str] = set()  # what stands there without quotes, and may become a number
+        self._bare: set[str] = set()  # placeholders without quotes, which may become a number
         self.data = yaml.safe_load(FILLED_IN.sub(self._held, text))
 
     def _held(self, match: re.Match[str]) -> str:
@@ -30,10 +30,10 @@ class TemplateManifest:
 
     @property
     def text(self) -> str:
-        """With what Argo fills in."""
+        """The manifest's text with Argo's placeholders restored."""
 
         class Dumper(yaml.SafeDumper):
-            """Keeps quotes around what is filled in later."""
+            """A dumper that keeps quotes around placeholders."""
 
         def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
             quoted = HELD.search(value) and value not in self._bare
@@ -45,12 +45,12 @@ class TemplateManifest:
 
 
 def parse(field: str) -> Path:
-    """`spec.tasks[0].template` to its parts."""
+    """Splits a field such as `spec.tasks[0].template` into its parts."""
     return tuple(int(index) if index else key or word for index, key, word in PART.findall(field))
 
 
 def split(obj: dict[str, Any], path: Path) -> tuple[dict[str, Any], Path, tuple[Path, TemplateManifest] | None]:
-    """The object that holds the field, the way within, and of a manifest inside where it stands."""
+    """The object that holds the field, the path in it, and the place of the manifest if it is one inside."""
     value: Any = obj
     for at, part in enumerate(path):
         value = _part(value, part)
@@ -61,14 +61,14 @@ def split(obj: dict[str, Any], path: Path) -> tuple[dict[str, Any], Path, tuple[
 
 
 def get(obj: Any, path: Path) -> Any:
-    """What is there; None where nothing is."""
+    """Returns the value at a path; None where there is none."""
     for part in path:
         obj = _part(obj, part)
     return obj
 
 
 def put(obj: Any, path: Path, value: Any) -> None:
-    """Writes it, with the maps on the way."""
+    """Sets the value at a path, creating maps on the way."""
     for part, following in pairwise(path):
         if _part(obj, part) is None:
             obj[part] = [] if isinstance(following, int) else {}
@@ -77,7 +77,7 @@ def put(obj: Any, path: Path, value: Any) -> None:
 
 
 def drop(obj: Any, path: Path) -> bool:
-    """Takes it away; False where it was not there."""
+    """Removes the value at a path; returns False where there was none."""
     holder = get(obj, path[:-1])
     if _part(holder, path[-1]) is None:
         return False
@@ -86,7 +86,7 @@ def drop(obj: Any, path: Path) -> bool:
 
 
 def drop_all(value: Any, key: str) -> int:
-    """Takes every field of that name away, at any depth; says how many there were."""
+    """Removes every field of this name, at any depth; returns how many there were."""
     if isinstance(value, list):
         return sum(drop_all(one, key) for one in value)
     if not isinstance(value, dict):

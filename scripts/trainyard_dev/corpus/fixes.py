@@ -1,4 +1,4 @@
-"""Does what a finding's hint says to write; what only a person can decide is decided plainly, and counted."""
+"""Applies a finding's hint; what only a person can decide gets a plain choice, and is counted."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ DAY, HOUR = 86400, 3600
 
 
 class Fixer:
-    """Fixes of one object. Each takes the finding and the way to its field, and returns how many edits it took."""
+    """Fixes of one object. Each receives the finding and the path of its field, and returns how many edits it took."""
 
     def __init__(self, obj: Object, contract: Contract, team: Team) -> None:
         self.obj, self.contract, self.team = obj, contract, team
         self.image = contract.images["trainerTorch"]
 
     def fix(self, finding: Finding) -> int:
-        """Does it. 0: the hint leaves it to a person, or says nothing that can be written."""
+        """Applies the fix. 0: the hint leaves it to a person, or names nothing that can be written."""
         function = BY_CODE.get(finding.code)
         if function is None:
             return 0
@@ -43,7 +43,7 @@ class Fixer:
         return done
 
     def value(self, finding: Finding, path: Path) -> int:
-        """A hint that says what to set its field to."""
+        """Sets the field to the value that the hint names."""
         match = SET.search(finding.hint)
         if not match:
             return 0
@@ -57,7 +57,7 @@ class Fixer:
         return 1
 
     def queue(self, finding: Finding, path: Path) -> int:
-        """The annotation of pods, wherever the object has theirs."""
+        """Sets the queue annotation of pods, wherever the object has a pod template."""
         spec = self.obj["spec"]
         inner = spec.get("workflowSpec") or (spec.get("jobTemplate") or {}).get("spec") or spec
         if "argoproj" in str(self.obj.get("apiVersion")):
@@ -69,23 +69,23 @@ class Fixer:
         return 1
 
     def namespace(self, finding: Finding, path: Path) -> int:
-        """Leaves it out."""
+        """Removes the namespace."""
         return int(edit.drop(self.obj, path))
 
     def version(self, finding: Finding, path: Path) -> int:
-        """Another version of the same kind."""
+        """Sets another version of the same kind."""
         _, wanted, version = finding.hint.partition("use apiVersion: ")
         if wanted:
             self.obj["apiVersion"] = version
         return int(bool(wanted))
 
     def picture(self, finding: Finding, path: Path) -> int:
-        """An image of the platform's in its place; which one is a person's to say."""
+        """Replaces the image by one of the platform's; which one is for a person to decide."""
         edit.put(self.obj, path if path[-1] == "image" else (*path, "image"), self.image)
         return 1
 
     def bounds(self, finding: Finding, path: Path) -> int:
-        """What a Workflow must say of itself."""
+        """Applies a hint about a Workflow's limits, names, patches or namespaces."""
         said = finding.hint
         if "ttlStrategy" in said:
             edit.put(self.obj, (*path[:-1], "secondsAfterCompletion") if len(path) > 2 else path, HOUR)
@@ -100,7 +100,7 @@ class Fixer:
         return 1
 
     def gang(self, finding: Finding, path: Path) -> int:
-        """The whole job, whose tasks start together."""
+        """Makes the whole job a gang, whose tasks start together."""
         spec = self.obj["spec"]
         if "dependsOn" in finding.hint:
             return sum(edit.drop(task, ("dependsOn",)) for task in spec.get("tasks") or [])
@@ -109,7 +109,7 @@ class Fixer:
         return int(edit.drop(self.obj, path)) or 1
 
     def security(self, finding: Finding, path: Path) -> int:
-        """The block of the hint, in the pod and in each container."""
+        """Sets the hint's security context in the pod and in each container."""
         pod = edit.get(self.obj, path)
         if not isinstance(pod, dict):
             return 0
@@ -129,7 +129,7 @@ class Fixer:
         return 1 + len(found)
 
     def amounts(self, finding: Finding, path: Path) -> int:
-        """Requests and limits of a container with GPUs, which are equal for these; the numbers are a person's."""
+        """Sets requests and limits of a container with GPUs, which are equal; a person decides the numbers."""
         given = edit.get(self.obj, path) or {}
         both = {**(given.get("requests") or {}), **(given.get("limits") or {})}
         gpus = {key: value for key, value in both.items() if key in self.contract.gpu_resources}
@@ -137,7 +137,7 @@ class Fixer:
         return 1
 
     def device(self, finding: Finding, path: Path) -> int:
-        """One of the platform's in its place."""
+        """Replaces the device by one of the platform's."""
         holder = edit.get(self.obj, path[:-2])
         for key in ("requests", "limits"):
             if (holder.get(key) or {}).pop(path[-1], None) is not None:
@@ -145,18 +145,18 @@ class Fixer:
         return 1
 
     def priority(self, finding: Finding, path: Path) -> int:
-        """A class of the team's."""
+        """Sets a priority class of the team's."""
         if "use " not in finding.hint:
             return self.value(finding, path)
         edit.put(self.obj, path, self.team.priority_classes[-1])
         return 1
 
     def gone(self, finding: Finding, path: Path) -> int:
-        """What is to be removed."""
+        """Removes what the hint says to remove."""
         return int(edit.drop(self.obj, path))
 
     def tolerations(self, finding: Finding, path: Path) -> int:
-        """The taint of GPU nodes; or no selector, of nodes that are not there."""
+        """Tolerates the taint of GPU nodes; or removes a selector of nodes that don't exist."""
         if path[-1] != "tolerations":
             return int(edit.drop(self.obj, path))
         pool = self.contract.gpu_pools[0]
@@ -164,7 +164,7 @@ class Fixer:
         return 1
 
     def scratch(self, finding: Finding, path: Path) -> int:
-        """An empty folder in place of a host's or an NFS server's."""
+        """Replaces a host's or an NFS server's folder by an empty one."""
         volume = path[: max((index for index, part in enumerate(path) if isinstance(part, int)), default=-1) + 1]
         held = edit.get(self.obj, volume)
         if not isinstance(held, dict) or "name" not in held:
@@ -173,14 +173,14 @@ class Fixer:
         return 1
 
     def claim(self, finding: Finding, path: Path) -> int:
-        """A class of the teams'."""
+        """Sets a storage class of the teams'."""
         if "storageClassName" in finding.hint and "annotation" not in finding.reason:
             edit.put(self.obj, path, self.contract.shared_class)
             return 1
         return int(edit.drop(self.obj, path))
 
     def shape(self, finding: Finding, path: Path) -> int:
-        """A field under its right name, or none."""
+        """Renames a field to its right name, or removes it."""
         _, meant, name = finding.hint.partition("did you mean ")
         if meant:
             edit.put(self.obj, (*path[:-1], name), edit.get(self.obj, path))
@@ -192,7 +192,7 @@ class Fixer:
         return 0
 
     def operator(self, finding: Finding, path: Path) -> int:
-        """What an operator's admission asks, where the hint says what to leave out."""
+        """Corrects what an operator's admission refuses, where the hint says how."""
         if "restartPolicy" in finding.hint:
             edit.put(self.obj, path, "Never")
         elif "wait-master-enabled" in finding.hint:

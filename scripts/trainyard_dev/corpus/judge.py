@@ -1,4 +1,4 @@
-"""Both verdicts of each example: as it is, and after lint's hints were followed by script."""
+"""The verdicts of lint and the server on each example: as it is, and after lint's hints were applied by script."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Object = dict[str, Any]
 TRAINING = "training-operator"
 SHAPE = "TY105"
 IMAGE, NAMED = "p17", re.compile(r"image (\S+) is neither")
-LATER = ("TY216", "TY217")  # rights and objects that lack when it runs: what a server can be asked about
-OPERATORS = ("TY109",)  # of training-operator, whose own admission is not asked here
+LATER = ("TY216", "TY217")  # rights and objects missing when it runs, which a server can be queried for
+OPERATORS = ("TY109",)  # of training-operator, whose own admission doesn't run here
 
 
 @dataclass(frozen=True)
 class LintVerdict:
-    """What lint says: codes of its errors that refuse, and of those that let it be taken and then fail."""
+    """Lint's verdict: codes of errors that predict a refusal, and of those that predict a failure when it runs."""
 
     refuses: tuple[str, ...] = ()
     fails: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> LintVerdict:
-        """Errors by what they say; a template that may not be there counts, though it is a warning."""
+        """Sorts errors by code; a template that may be missing counts, though it is a warning."""
         codes = registry()
         bad = [one for one in findings if one.severity is Severity.ERROR or one.code in LATER]
         later = {one.code for one in bad if codes[one.code].run or one.code in LATER}
@@ -44,7 +44,7 @@ class LintVerdict:
 
 @dataclass(frozen=True)
 class Result:
-    """One example. `edits`: how many lint's hints took, `by_hand` those of them that only a person can decide."""
+    """The result of an example. `edits`: edits by lint's hints; `by_hand`: those that only a person can decide."""
 
     group: str
     file: str
@@ -56,16 +56,16 @@ class Result:
     by_hand: int
     lint_after: LintVerdict
     server_after: ServerVerdict
-    again: int = 0  # edits that lint would ask for after its hints were followed once: none
+    again: int = 0  # edits that lint would still ask for after its hints were followed once; should be none
 
     @property
     def taken(self) -> bool:
-        """Whether both let it pass after the hints."""
+        """Whether both lint and the server accept it after the hints."""
         return not self.lint_after.refuses and not self.server_after.refused
 
     @property
     def differences(self) -> list[str]:
-        """Where lint and the server don't agree, as it is and after the hints."""
+        """The differences between lint and the server, as it is and after the hints."""
         pairs = (("as it is", self.lint, self.server), ("after its hints", self.lint_after, self.server_after))
         return [
             f"{when}: {what}" for when, heard, said in pairs for what in _differ(heard, said, self.group == TRAINING)
@@ -86,10 +86,10 @@ def _differ(heard: LintVerdict, said: ServerVerdict, training: bool) -> list[str
 
 
 def judge(example: Example, site: Site, asker: MemberClient) -> Result:
-    """Asks both, twice.
+    """Judges an example by both lint and the server, before and after the hints.
 
-    Where the server fills in what the platform knows, lint judges what that makes of the objects, by the same contract.
-    An image in several places counts once then.
+    Where the server fills in defaults of the platform, lint judges the filled-in objects, by the same contract.
+    An image in several places then counts once.
     """
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
@@ -108,18 +108,18 @@ def judge(example: Example, site: Site, asker: MemberClient) -> Result:
 
 
 def _findings(objects: list[Object], site: Site) -> Iterator[tuple[Object, list[Finding]]]:
-    """Each object and what lint says of it."""
+    """Each object and lint's findings about it."""
     for obj in objects:
         yield obj, list(lint.manifest(obj, site))
 
 
 def follow(objects: list[Object], site: Site, contract: Contract, fills: bool = False) -> tuple[int, int]:
-    """Does once what lint says: how many edits it took, and those of them that a person decides."""
+    """Applies lint's hints once; returns the number of edits, and of those that a person has to decide."""
     edits = by_hand = 0
     images: set[str] = set()
     for obj, findings in _findings(objects, site):
         fixer = Fixer(obj, contract, site.team())
-        # What else is said is said of the object as it is with its fields under their right names.
+        # Other findings are about the object with its fields under their right names.
         for one in sorted(findings, key=lambda found: found.code != SHAPE):
             if one.severity is not Severity.ERROR:
                 continue
@@ -134,12 +134,12 @@ def follow(objects: list[Object], site: Site, contract: Contract, fills: bool = 
 
 
 def _image(finding: Finding) -> str:
-    """The image that a finding is about."""
+    """The image that a finding names."""
     match = NAMED.search(finding.reason)
     return match[1] if match else finding.reason
 
 
 def typical(results: Iterable[Result], of: Callable[[Result], int]) -> int:
-    """The median of a figure; 0 of nothing."""
+    """The median of a figure; 0 without results."""
     found = [of(one) for one in results]
     return int(median(found)) if found else 0

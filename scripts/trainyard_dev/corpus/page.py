@@ -1,4 +1,4 @@
-"""Pages of a corpus run: how upstream's examples fare, and where lint and the API server don't agree."""
+"""Pages of a corpus run: results of upstream's examples, and where lint and the API server differ."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

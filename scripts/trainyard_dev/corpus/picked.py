@@ -12,7 +12,7 @@ OPERATOR, VOLCANO, ARGO = "training-operator", "volcano", "argo"
 SMALL = {
     "cpu": "300m",
     "memory": "768Mi",
-}  # what a rank gets where the test cluster's machine has less than was asked for
+}  # what a rank gets where the test cluster's machine has less than it requests
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class Picked:
     """One example.
 
     Args:
-        kind: lower case, as it is in the id of its check.
+        kind: lower case, as in the id of its check.
         group: its module.
         files: below the module's folder of examples, all applied.
         name: of the object that is waited for; of a generated name its beginning.
-        trainer: whose stand-in trains; "" for the image of pipelines.
-        backend: due of the ranks.
-        world: ranks due.
-        gpus: that it asks for in all.
+        trainer: the trainer whose stand-in is used; "" for the image of pipelines.
+        backend: expected of the ranks.
+        world: number of ranks expected.
+        gpus: number that it requests in all.
         by_hand: names of the edits that a member makes.
     """
 
@@ -55,7 +55,7 @@ def _without(key: str) -> Callable[[Object], None]:
     return edit
 
 
-# What is left out or changed by hand, in words, and how.
+# Edits by hand: description and function.
 EDITS: dict[str, tuple[str, Callable[[Object], None]]] = {
     "namespace": ("namespace `kubeflow` left out", _without("namespace")),
     "class": ("storage class left out, a placeholder", _without("storageClassName")),
@@ -124,12 +124,12 @@ IMAGES = {
 
 
 def kinds() -> list[str]:
-    """Every kind of which something is run."""
+    """Every kind with an example that is run."""
     return list(dict.fromkeys(one.kind for one in PICKED))
 
 
 def of_kind(kind: str) -> list[Picked]:
-    """What is run of a kind."""
+    """The examples of a kind that are run."""
     return [one for one in PICKED if one.kind == kind]
 
 

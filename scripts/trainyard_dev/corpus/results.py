@@ -1,4 +1,4 @@
-"""What was found of upstream's examples: a file of one tree's verdicts, and nothing of what they hold."""
+"""Results of upstream's examples: a file of one tree's verdicts, without the examples' content."""
 
 import json
 from dataclasses import asdict
@@ -23,13 +23,13 @@ def versions() -> dict[str, str]:
 
 
 def ran(one: Result) -> str:
-    """The check that runs it on the cluster, or why none does."""
+    """The check that runs the example on the cluster, or why none does."""
     refused = one.lint_after.refuses or one.server_after.refusals
     return started.run(one.group, one.file, refused, one.lint_after.fails)
 
 
 def _result(row: dict[str, Any]) -> Result:
-    """An example as it was written down. Raises KeyError or TypeError for a row of another shape."""
+    """Parses a row of the file. Raises KeyError or TypeError for a row of another shape."""
     held: dict[str, Any] = {"kinds": tuple(row["kinds"])}
     for name in ("lint", "server", "lint_after", "server_after"):
         kind = LintVerdict if name.startswith("lint") else ServerVerdict
@@ -38,10 +38,10 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 def read(file: Path | None = None) -> tuple[str, list[Result]]:
-    """Which tree and modules it was, and every example, of `FILE`, or of `FILLED`, where the server fills in.
+    """Reads tree, modules and every example from `FILE`, or from `FILLED`, where the server fills in.
 
     Raises:
-        TrainyardError: the file is not there or can't be read.
+        TrainyardError: the file is missing or can't be read.
     """
     try:
         raw = json.loads((file or FILE).read_text())
@@ -52,7 +52,7 @@ def read(file: Path | None = None) -> tuple[str, list[Result]]:
 
 
 def write(results: list[Result], file: Path = FILE) -> None:
-    """One line for each example."""
+    """Writes one line for each example."""
     lines = ",\n".join(f"  {json.dumps(asdict(one))}" for one in results)
     modules = ", ".join(f"{group} {version}" for group, version in versions().items())
     of = f"commit {recorded.commit(ROOT, ())}; modules: {modules}"

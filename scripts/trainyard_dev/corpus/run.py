@@ -1,4 +1,4 @@
-"""Asks lint and a real API server about every example."""
+"""Judges every example by lint and a real API server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,12 +22,12 @@ from trainyard_dev.policy.check import Site
 
 Object = dict[str, Any]
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
-FILLS = (f"{fill.API}/{fill.KIND}",)  # what the chart is told of a server that fills in
+FILLS = (f"{fill.API}/{fill.KIND}",)  # API that the chart sees on a server that fills in
 
 
 @contextmanager
 def served(*, fills: bool = False) -> Iterator[MemberClient]:
-    """Asks a server of its own for the time of the body; `fills`: one that fills in what the platform knows."""
+    """Runs a separate server while the body runs; `fills`: one that fills in defaults of the platform."""
     objects = package.render("kind", values=[TEAMS], serves=FILLS if fills else ())
     with running() as server:
         install(server, [*objects, *yaml.safe_load_all(TEAMS.with_name("extra.yaml").read_text())])
@@ -36,26 +36,26 @@ def served(*, fills: bool = False) -> Iterator[MemberClient]:
 
 
 def asker(server: Any, known: Contract, team: str, fills: bool = False) -> MemberClient:
-    """Asks a server on which the platform is installed, as somebody of the team.
+    """A client of a server on which the platform is installed, as a member of the team.
 
     Args:
-        fills: its policies fill in what the platform knows.
+        fills: its policies fill in defaults of the platform.
     """
     mine = known.team(team)
     someone = Identity(next(iter(mine.users), "member"), mine.groups)
-    if fills:  # as the setup job leaves it: what mounts a token comes before what fills in
+    if fills:  # as the setup job leaves it: the policy that mounts a token comes before those that fill in
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": team, "name": "default"}}
         server.apply(account | {"automountServiceAccountToken": False})
     return MemberClient(Site(server, team, someone, known), known, mine, fills)
 
 
 def judged(asking: MemberClient) -> LintSite:
-    """The site by which lint judges, of the same contract and team."""
+    """The site for lint, of the same contract and team."""
     return site(asking.contract, asking.team.name)
 
 
 def every(asking: MemberClient, show: Callable[[str], None] = lambda line: None) -> list[Result]:
-    """All examples of all groups. Raises TrainyardError: a module can't be had."""
+    """Judges all examples of all groups. Raises TrainyardError when a module can't be downloaded."""
     lints, found = judged(asking), list[Result]()
     for group in GROUPS:
         mine = examples(group)

@@ -1,4 +1,4 @@
-"""Where the examples are: in the modules that versions.yaml pins, read when they are needed."""
+"""Sources of the examples: the modules that versions.yaml pins, read when needed."""
 
 import hashlib
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Example:
-    """One file of upstream's. `documents` is empty where it is not YAML."""
+    """An example file of upstream's. `documents` is empty where it is not YAML."""
 
     group: str
     name: str
@@ -28,7 +28,7 @@ class Example:
     documents: tuple[Document, ...]
 
     def objects(self) -> list[dict[str, Any]]:
-        """Its objects, lists taken apart; parts that YAML shares are shared."""
+        """The file's objects, lists expanded; parts shared by YAML anchors stay shared."""
         found = []
         for one in self.documents:
             if isinstance(one.data, dict) and str(one.data.get("kind", "")).endswith("List"):
@@ -39,7 +39,7 @@ class Example:
 
 
 def examples(group: str) -> list[Example]:
-    """Every YAML file of a group, by name. Raises TrainyardError where the module can't be had."""
+    """Every YAML file of a group, by name. Raises TrainyardError when the module can't be downloaded."""
     tool, folder = GROUPS[group]
     root = tools.module_dir(tool) / folder
     return [_example(group, file, root) for file in sorted([*root.rglob("*.yaml"), *root.rglob("*.yml")])]

@@ -1,4 +1,4 @@
-"""Stand-ins of upstream's images: trainers with our program at upstream's paths."""
+"""Stand-ins for upstream's images: trainers with our program at upstream's paths."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ TAG = "e2e"
 
 
 def image(trainer: str) -> Image:
-    """The stand-in on `trainer-torch`, say; no image of a release."""
+    """The stand-in based on a trainer such as `trainer-torch`; never part of a release."""
     name = f"stand-in-{trainer.removeprefix('trainer-')}"
     ref = f"docker.io/trainyard/{name}:{TAG}"
     return Image(name, ref, FOLDER, FOLDER, own=True, stage="check", demand=True, parent=trainer)

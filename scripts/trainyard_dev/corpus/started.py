@@ -1,4 +1,4 @@
-"""Whether an example was run on the cluster, by which check, and else why not."""
+"""The check that runs an example on the cluster, or the reason why none does."""
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -8,7 +8,7 @@ from trainyard_dev.corpus import picked
 from trainyard_dev.corpus.picked import ARGO, OPERATOR, VOLCANO
 
 MORE = "three of a kind are run"
-# Files that are not run though both take them: patterns in the group's folder, and why. The first that fits counts.
+# Files that are not run though both accept them: patterns in the group's folder, and why. The first match counts.
 LEFT_OUT: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (OPERATOR, ("pytorch/cpu-demo/*", "pytorch/elastic/echo/*", "pytorch/mnist/v1/*"), f"{MORE}; `mpi` and NCCL ask "
      "for a torch built with them and for GPUs that compute"),
@@ -39,10 +39,10 @@ def run(group: str, file: str, refused: Sequence[str] = (), fails: Sequence[str]
 
     Args:
         refused: codes for which it stays refused after the hints.
-        fails: codes of what is known to fail when it runs.
+        fails: codes of problems known to make it fail when it runs.
 
     Raises:
-        UsageError: it could be run, and nothing says why it isn't.
+        UsageError: it could be run, but no reason is listed why it isn't.
     """
     if one := next((one for one in picked.PICKED if one.group == group and file in one.files), None):
         return f"`arrivals.upstream-{one.kind}`"

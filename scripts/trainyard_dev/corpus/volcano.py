@@ -1,4 +1,4 @@
-"""Volcano's own admission before a test's API server: its webhooks write defaults into Jobs and refuse bad ones."""
+"""Volcano's own admission for a test's API server: its webhooks set defaults in Jobs and refuse bad ones."""
 
 import base64
 import socket
@@ -19,7 +19,7 @@ QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
 
 @contextmanager
 def admission(server: ApiServer) -> Iterator[None]:
-    """Runs it for the time of the body, and calls every queue open, as Volcano's controllers would."""
+    """Runs the webhooks while the body runs, and marks every queue as open, as Volcano's controllers would."""
     made = []
     (port,) = free_ports(1)
     for path, kind in PATHS.items():

@@ -8,7 +8,7 @@ ORDER = ("rights", "room", "software")
 
 
 def examine(machine: Machine, wanted: Wanted | None = None) -> list[Finding]:
-    """All findings about a machine for a run of the wanted kind, in the order in which one would fix them."""
+    """All findings about a machine for a run of the wanted kind, in the order in which to fix them."""
     want = wanted or Wanted()
     first = sorted(host.check(machine, want), key=lambda finding: ORDER.index(finding.group))
     return [*first, *engines.check(machine, want), *kernel.check(machine), *gpus.check(machine, want)]

@@ -13,7 +13,7 @@ HELPERS = ("/usr/lib/podman", "/usr/libexec/podman", "/usr/local/lib/podman", "/
 
 
 def answers(m: Machine, name: str) -> tuple[bool, str]:
-    """Whether an engine answers, and its version or what it says instead."""
+    """Whether an engine answers, and its version or error message."""
     if not m.which(name):
         return False, "not installed"
     if name == "docker" and is_shim(m.run("docker", "-v")[1]):
@@ -24,7 +24,7 @@ def answers(m: Machine, name: str) -> tuple[bool, str]:
 
 
 def chosen(m: Machine, wanted: Wanted) -> str:
-    """The engine that would be used: the one asked for, else the first of Docker and podman that answers; or none."""
+    """The engine that would be used: the requested one, else the first of Docker and podman that answers, if any."""
     names = ("docker", "podman") if wanted.engine == "auto" else (wanted.engine,)
     return next((name for name in names if answers(m, name)[0]), "")
 
@@ -55,7 +55,7 @@ def _engine(m: Machine, name: str, use: str, wanted: Wanted) -> Finding:
 
 
 def cgroups(m: Machine) -> str:
-    """``v2``, ``v1`` or ``hybrid``."""
+    """The version of cgroups: ``v2``, ``v1`` or ``hybrid``."""
     if m.exists("/sys/fs/cgroup/cgroup.controllers"):
         return "v2"
     return "hybrid" if m.exists("/sys/fs/cgroup/unified") else "v1"

@@ -9,7 +9,7 @@ State = Literal["ok", "warn", "missing", "not needed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``check`` was looked at and ``found`` is there; ``hint`` is the command that fixes it, empty where none is due.
+    """The result ``found`` by a ``check``; ``hint`` is the command that fixes it, empty where none is needed.
 
     ``warn`` works but costs something (slower, less is tested); ``missing`` stops `make e2e`.
     """
@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the run is to use: ``images`` pull or build, ``gpu`` mock or real, ``engine`` docker or podman, or auto."""
+    """The options of the run: ``images`` pull or build, ``gpu`` mock or real, ``engine`` docker or podman, or auto."""
 
     images: str = "auto"
     gpu: str = "auto"

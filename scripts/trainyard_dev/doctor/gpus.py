@@ -1,4 +1,4 @@
-"""Checks of GPUs, and the known issues of real GPUs on kind with what fixes each."""
+"""Checks of GPUs, and the known issues of real GPUs on kind with their fixes."""
 
 import re
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ ENVIRONMENT = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 
 @dataclass(frozen=True)
 class KnownIssue:
-    """What users see, why, and what fixes it; ``threads`` are the public reports."""
+    """A known issue: symptom, cause and fix; ``threads`` are the public reports."""
 
     symptom: str
     why: str
@@ -76,12 +76,12 @@ def check(m: Machine, wanted: Wanted) -> list[Finding]:
     found = _of_real(m, wanted)
     if wanted.gpu == "real" or not obstacles(m, wanted):
         return found
-    # GPU=auto goes on with mock ones, so nothing of this stops a run.
+    # GPU=auto falls back to mock ones, so none of this stops a run.
     return [replace(one, state="warn" if one.state == "missing" else one.state) for one in found]
 
 
 def obstacles(m: Machine, wanted: Wanted) -> list[Finding]:
-    """What keeps a run from taking this machine's GPUs unless it is told to; none where all is set up for them."""
+    """The obstacles that keep GPU=auto from using this machine's GPUs; none where all is set up for them."""
     found = _of_real(m, wanted)
     return [one for one in found if one.state == "missing" or (one.check == RUNTIME and one.state != "ok")]
 

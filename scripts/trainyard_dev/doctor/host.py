@@ -1,4 +1,4 @@
-"""Checks of rights, room, limits, compilers and the source of images."""
+"""Checks of rights, disk space, limits, compilers and the source of images."""
 
 import re
 

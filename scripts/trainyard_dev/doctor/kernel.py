@@ -1,4 +1,4 @@
-"""Checks of the kernel: what kind's nodes, pod networking, network policies and NFS need from it."""
+"""Checks of the kernel features that kind's nodes, pod networking, network policies and NFS need."""
 
 import re
 
@@ -18,7 +18,7 @@ INSTANCES = 512  # inotify instances for four nodes of kubelet, containerd and t
 
 
 def has(m: Machine, option: str, module: str) -> bool | None:
-    """Whether the kernel has a feature, built in or as a module that can be loaded; None where nothing tells."""
+    """Whether the kernel has a feature, built in or as a module that can be loaded; None where unknown."""
     if m.exists(f"/sys/module/{module}"):
         return True
     config = m.read("/proc/config.gz") or m.read(f"/boot/config-{kernel_release()}")
@@ -54,7 +54,7 @@ def _needed(m: Machine, name: str, option: str, module: str, purpose: str) -> Fi
 
 
 def _hint(m: Machine, modules: str, option: str) -> str:
-    """Load the module where the kernel has modules at all; else only another kernel helps."""
+    """The hint: load the module if the kernel supports modules; else use another kernel."""
     if m.exists(f"/lib/modules/{kernel_release()}"):
         return f"modprobe -a {modules}   # else a kernel with CONFIG_{option}"
     return f"boot a kernel with CONFIG_{option} (this one loads no modules)"

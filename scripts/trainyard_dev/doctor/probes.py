@@ -1,4 +1,4 @@
-"""Asks the machine. All that the checks know comes through ``Machine``, so that tests can put another in its place."""
+"""Queries of the machine. Checks get all their facts from ``Machine``, so that tests can replace it."""
 
 import functools
 import gzip
@@ -17,17 +17,17 @@ ELSEWHERE = f"/usr/sbin:/sbin:/usr/local/sbin:{golang.ELSEWHERE}"
 
 
 class Machine:
-    """This machine, by the questions that the checks ask. None of them raises."""
+    """This machine, by the queries that the checks need. None of them raises."""
 
     def uid(self) -> int:
         return os.geteuid()
 
     def which(self, program: str) -> str | None:
-        """The path of a program; the folders that only root searches are searched too."""
+        """The path of a program; also searches the folders that are only in root's PATH."""
         return shutil.which(program) or shutil.which(program, path=ELSEWHERE)
 
     def run(self, *argv: str) -> tuple[int, str]:
-        """Exit code and output (both streams) of a command; 127 where it isn't installed, 124 after 15 seconds."""
+        """Returns exit code and output (both streams) of a command; 127 if it isn't installed, 124 after 15 seconds."""
         return _run([self.which(argv[0]) or argv[0], *argv[1:]])
 
     def exists(self, path: str) -> bool:
@@ -44,7 +44,7 @@ class Machine:
             return ""
 
     def free_gb(self) -> float:
-        """Free disk space in GB where the cache lies."""
+        """Free disk space in GB where the cache is."""
         folder = Path(self.cache())
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
@@ -74,7 +74,7 @@ class Machine:
         return registry_answers(seconds=3)
 
     def tools_built(self) -> tuple[int, int]:
-        """How many sets of binaries are in the cache, and of how many."""
+        """The number of sets of binaries in the cache, and the number of all sets."""
         from trainyard_dev.tools.build import is_built
         from trainyard_dev.versions import load
 
@@ -82,7 +82,7 @@ class Machine:
         return sum(is_built(tool) for tool in tools), len(tools)
 
     def go_needed(self) -> str:
-        """The highest Go version that a go.mod of a tool set asks for."""
+        """The highest Go version that a go.mod of a tool set requires."""
         from trainyard.paths import ROOT
         from trainyard_dev import folders
 
@@ -95,7 +95,7 @@ class Machine:
         return self.variable("TRAINYARD_DATA")
 
     def variable(self, name: str) -> str:
-        """An environment variable; empty where it is not set."""
+        """The value of an environment variable; empty where it is not set."""
         return os.environ.get(name, "")
 
 

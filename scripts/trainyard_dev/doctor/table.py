@@ -11,7 +11,7 @@ PAINT = {"ok": "32", "warn": "33", "missing": "31", "not needed": "2"}
 
 
 def render(findings: Sequence[Finding], known: Sequence[KnownIssue] = (), *, colour: bool = False) -> str:
-    """A line for each finding under the heading of its group, the hint below it, and the verdict last."""
+    """Renders a line for each finding under its group's heading, the hint below it, and the verdict last."""
     longest = max((len(f.check) for f in findings), default=0)
     lines: list[str] = []
     group = ""
@@ -43,7 +43,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 
 def data(findings: Sequence[Finding], known: Sequence[KnownIssue] = ()) -> dict[str, Any]:
-    """The same as plain data."""
+    """The findings as plain data."""
     return {
         "ok": healthy(findings),
         "checks": [asdict(f) for f in findings],

@@ -1,1 +1,1 @@
-"""GPUs of the test cluster: the machine's own, or pretended ones where it has none."""
+"""GPUs of the test cluster: the machine's own, or mock ones where it has none."""

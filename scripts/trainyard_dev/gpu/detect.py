@@ -1,4 +1,4 @@
-"""Which GPUs this machine has, and whether a run uses them or pretends some."""
+"""Detection of this machine's GPUs, and the choice between them and mock ones."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ class RealGpus:
 
 @dataclass(frozen=True)
 class GpuChoice:
-    """What a run uses: `kind` is `mock` or `real`; `reason` says why in words for the console and the report."""
+    """The GPUs that a run uses: `kind` is `mock` or `real`; `reason` explains it in the console and the report."""
 
     kind: str
     reason: str
@@ -62,10 +62,10 @@ def choose(
     """Decides between the machine's own GPUs and mock ones; a cluster never has both.
 
     Args:
-        kind: `auto` takes real GPUs where containers are set up to get them; `mock` and `real` insist.
-        engine: docker or podman, which would hand them to containers.
-        real, look: with `look=False`, `real` is taken for what the machine has; for tests and repeated calls.
-        obstacles: what keeps containers from getting them; None: the doctor is asked.
+        kind: `auto` uses real GPUs where containers are set up to get them; `mock` and `real` insist.
+        engine: docker or podman, which would pass them to containers.
+        real, look: with `look=False`, `real` is taken as what the machine has; for tests and repeated calls.
+        obstacles: what keeps containers from getting them; None: the doctor finds them.
 
     Raises:
         UsageError: an unknown kind.
@@ -93,7 +93,7 @@ def choose(
 
 
 def _obstacles(engine: str) -> list[str]:
-    """What the doctor finds between containers and this machine's GPUs."""
+    """The doctor's findings that keep containers from this machine's GPUs."""
     return [f"{one.check}: {one.found}" for one in gpus.obstacles(probes.Machine(), Wanted(engine=engine))]
 
 

@@ -1,4 +1,4 @@
-"""Mock GPUs of a node: what they are, the library, the folder that plays the driver's root, faults, and device files.
+"""Mock GPUs of a node: their spec, the library, the folder that serves as driver root, faults, and device files.
 
 `images/mock-nvml/README.md` describes `gpu.conf` and the protocol of the fault file. The mock proves allocation,
 scheduling and recovery; it computes nothing.
@@ -23,7 +23,7 @@ CONF = Path("etc/gpu.conf")
 FAULT = Path("etc/fault")
 LOAD = Path("etc/load")
 NODE_ROOT = "/opt/trainyard/mock-gpu"
-"""Where a node has its driver root."""
+"""Path of the driver root on a node."""
 MAX_GPUS = 16
 DEVICE_MAJOR = 195
 CONTROL_MINOR = 255
@@ -33,7 +33,7 @@ _NO_COMPILER = "install a C compiler: `apt-get install gcc make libc6-dev`"
 
 @dataclass(frozen=True)
 class MockGpuSpec:
-    """The GPUs of one node; all are alike. What else no node can have is refused by the library that reads it.
+    """The GPUs of one node; all are alike. The library that reads the spec refuses other impossible values.
 
     Attributes:
         count: 1 to 16.
@@ -42,11 +42,11 @@ class MockGpuSpec:
         compute: CUDA compute capability, such as `8.0`.
         pci_device_id: device id in the upper 16 bits, vendor 10de in the lower.
         nvlinks: `(gpu, gpu, links)`. None: GPUs 0-1, 2-3, … share four links each.
-        pairs: `(gpu, gpu, level)`, such as `single`. None: linked pairs stand behind one PCIe switch.
+        pairs: `(gpu, gpu, level)`, such as `single`. None: linked pairs are behind one PCIe switch.
         default_pair: level of all other pairs.
 
     Raises:
-        UsageError: for a count that no node can have.
+        UsageError: for an impossible count.
     """
 
     model: str = "NVIDIA A100-SXM4-40GB"
@@ -103,7 +103,7 @@ def build_library(dest: Path) -> Path:
 
 
 def cached_library() -> Path:
-    """The library, built once for every state of its sources, from the cache."""
+    """Returns the library from the cache, built once for every state of its sources."""
     digest = hashlib.sha256()
     for source in sorted(SOURCES.glob("*")):
         if source.suffix in (".c", ".h") or source.name == "Makefile":
@@ -116,9 +116,9 @@ def prepare_node(folder: Path, node: str, spec: MockGpuSpec, *, library: Path | 
     """Lays out the driver root of one node in `folder`, without faults, readable for every user; returns `folder`.
 
     Args:
-        folder: is made or brought up to date; mount it at `NODE_ROOT` of the node, as a folder.
+        folder: is created or updated; mount it at `NODE_ROOT` of the node, as a folder.
         node: name of the node; the UUIDs of its GPUs follow from it.
-        library: a library built before; otherwise the cached one.
+        library: an already built library; otherwise the cached one.
     """
     conf = spec.conf(node)
     library = library or cached_library()
@@ -166,9 +166,9 @@ def heal(folder: Path, gpu: int | None = None) -> None:
 
 
 def device_commands(count: int) -> list[list[str]]:
-    """The commands that make the device files of `count` GPUs on a node, to be run there as root; again is harmless.
+    """The commands that make the device files of `count` GPUs on a node, to be run there as root; repeatable.
 
-    A file of that name that is no character device is replaced.
+    A file of the same name that is not a character device is replaced.
     """
     if not 1 <= count <= MAX_GPUS:
         raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", hint="change count")
@@ -200,7 +200,7 @@ def _append(folder: Path, line: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Replaces a file in one step, so that nobody reads half of it."""
+    """Replaces a file in one step, so that no reader sees half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.chmod(0o644)

@@ -1,13 +1,13 @@
-"""The identities that the mock NVML library gives its GPUs, computed here so that a test knows them beforehand.
+"""The UUIDs of the mock NVML library's GPUs, computed here so that tests know them beforehand.
 
-The algorithm is that of `images/mock-nvml/identity.c`; a unit test compares both.
+The algorithm is the one of `images/mock-nvml/identity.c`; a unit test compares both.
 """
 
 _MASK = (1 << 64) - 1
 
 
 def _hash(text: str) -> int:
-    """FNV-1a over the bytes of `text`, then the splitmix64 finaliser: 64 bits."""
+    """64-bit hash: FNV-1a over the bytes of `text`, then the splitmix64 finaliser."""
     value = 0xCBF29CE484222325
     for byte in text.encode():
         value = ((value ^ byte) * 0x100000001B3) & _MASK

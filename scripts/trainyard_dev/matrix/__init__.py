@@ -1,1 +1,1 @@
-"""Which versions of Kubernetes the tests ran on, when support of what we pin ends, and the page that says both."""
+"""The versions of Kubernetes that the tests ran on, the end of support of what we pin, and the page of both."""

@@ -64,5 +64,5 @@ def page() -> None:
 
 
 def write() -> None:
-    """The page of this tree."""
+    """Writes the page of this tree."""
     (ROOT / pages.PAGE).write_text(pages.render(ROOT, read(ROOT)))

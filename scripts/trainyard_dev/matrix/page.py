@@ -1,4 +1,4 @@
-"""Writes docs/support.md out of versions.yaml, support.yaml and the results of `make matrix`."""
+"""Writes docs/support.md from versions.yaml, support.yaml and the results of `make matrix`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ applies the whole chart to the API server."""
 
 
 def render(root: Path, raw: dict[str, Any]) -> str:
-    """The whole page as text. Raises TrainyardError when what it is made of can't be read."""
+    """The whole page as text. Raises TrainyardError when a source of it can't be read."""
     known, matrix = support.read(root), results.read(root)
     lines = [HEAD.format(day=known.gone_through).rstrip("\n"), "", *_kubernetes(known, matrix, raw)]
     lines += ["", "## Parts", "", *_parts(known, raw), "", "## Past support, and why", "", *_past(known, raw)]
@@ -104,6 +104,6 @@ def _end(line: Line, known: Support) -> str:
 
 
 def _short(version: str) -> str:
-    """A pseudo-version by its day: its hash is in versions.yaml."""
+    """Shortens a pseudo-version to its date: its hash is in versions.yaml."""
     parts = version.removeprefix("v").split("-")
     return f"of {parts[1][:8]}" if len(parts) == 3 and parts[0] == "0.0.0" else version.removeprefix("v")

@@ -1,4 +1,4 @@
-"""What `make matrix` ran: a file of results, one entry for each group of tests on each minor of Kubernetes."""
+"""The results file of `make matrix`: one entry for each group of tests on each minor of Kubernetes."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 
 @dataclass(frozen=True)
 class Result:
-    """One group on one version: how it ended, how many tests did what, and when, on which commit."""
+    """The result of one group on one version: outcome, counts of tests, time and commit."""
 
     version: str
     result: str
@@ -40,10 +40,10 @@ Matrix = dict[str, dict[str, Result]]  # minor -> group -> result
 
 
 def read(root: Path) -> Matrix:
-    """All results so far; none for a tree without the file.
+    """Reads all results so far; none for a tree without the file.
 
     Raises:
-        TrainyardError: it can't be read.
+        TrainyardError: the file can't be read.
     """
     path = root / FILE
     if not path.exists():
@@ -65,7 +65,7 @@ def write(root: Path, matrix: Matrix) -> None:
 def ceiling(matrix: Matrix) -> str:
     """The minor that the chart may not be installed on: the one after the newest on which the policies' tests passed.
 
-    They bring the whole chart to the real API server. Empty where nothing has passed.
+    They install the whole chart on the real API server. Empty where nothing has passed.
     """
     good = [tuple(map(int, minor.split("."))) for minor, ran in matrix.items()
             if "policies" in ran and ran["policies"].good]  # fmt: skip
@@ -76,6 +76,6 @@ def ceiling(matrix: Matrix) -> str:
 
 
 def bounded(constraint: str, ceiling: str) -> str:
-    """A chart's `kubeVersion` with this ceiling: its floor stays. `-0` lets versions with a provider's suffix in."""
+    """Returns a chart's `kubeVersion` with this ceiling and its old floor. `-0` allows a provider's suffix."""
     floor = next((word for word in constraint.split() if word.startswith(">=")), "")
     return f"{floor} <{ceiling}.0-0".strip()

@@ -19,12 +19,12 @@ from trainyard_dev.matrix.page import PAGE
 from trainyard_dev.matrix.results import FAILED, FILE, GROUPS, NOT_RUN, PASSED, Matrix, Result, write
 from trainyard_dev.tools.build import KUBERNETES
 
-WRITTEN = (FILE, PAGE)  # by the runs themselves: no change of what is tested
+WRITTEN = (FILE, PAGE)  # by the runs themselves: not a change of what is tested
 MOST_FAILURES = 20  # named in the results
 
 
 def groups(matrix: Matrix, minors: dict[str, str], wanted: Sequence[str]) -> Iterator[tuple[str, str, Result]]:
-    """Each group on each minor; what was found is in `matrix` and in the file before the next one begins.
+    """Runs each group on each minor; its result is in `matrix` and in the file before the next one begins.
 
     Args:
         minors: minor -> version.
@@ -41,7 +41,7 @@ def groups(matrix: Matrix, minors: dict[str, str], wanted: Sequence[str]) -> Ite
             lack = str(error)
         for group in wanted:
             found = _stamped(version, NOT_RUN, why=lack) if lack else one(group, version)
-            # What could not be built takes nothing away that ran once.
+            # A failed build doesn't replace an earlier result.
             if not lack or group not in matrix.get(minor, {}):
                 matrix.setdefault(minor, {})[group] = found
                 write(ROOT, matrix)
@@ -62,7 +62,7 @@ def one(group: str, version: str) -> Result:
 
 
 def main_job(summary: Path, wanted: Collection[str]) -> tuple[str, Result]:
-    """The main job as a finished end-to-end run reports it; what else that run checked doesn't count.
+    """The main job as a finished end-to-end run reports it; its other checks don't count.
 
     Args:
         summary: summary.json of the run.
@@ -92,7 +92,7 @@ def main_job(summary: Path, wanted: Collection[str]) -> tuple[str, Result]:
 
 
 def counted(junit: str, code: int, version: str, seconds: int) -> Result:
-    """A result out of pytest's report. A run without a test that passed is no pass."""
+    """Makes a result from pytest's report. A run without a passed test doesn't pass."""
     cases = list(ElementTree.fromstring(junit).iter("testcase"))
     bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     skipped = [case for case in cases if case.find("skipped") is not None]

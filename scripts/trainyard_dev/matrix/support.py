@@ -1,4 +1,4 @@
-"""When support of each pinned version ends: `support.yaml` and entries of components, held against `versions.yaml`."""
+"""End of support of each pinned version: `support.yaml` and components' entries, compared with `versions.yaml`."""
 
 import datetime
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from trainyard_dev.versions import OWN_MODULES
 
 FILE = "support.yaml"
 NEVER_SAID = "open"  # in place of a day: upstream names none, and still maintains this line
-OVER = "over"  # in place of a day: upstream maintains later releases only, or nothing any more
+OVER = "over"  # in place of a day: upstream maintains only later releases, or none any more
 FAMILY = "kubernetes"
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fixes:
-    """How fast a kind of fix comes."""
+    """The time within which a kind of fix is released."""
 
     kind: str
     within: str
@@ -68,7 +68,7 @@ def read(root: Path) -> Support:
     """Parses the file.
 
     Raises:
-        TrainyardError: it can't be read, or an entry lacks a key or has a day that is none.
+        TrainyardError: it can't be read, or an entry lacks a key or has an invalid day.
     """
     path = root / FILE
     try:
@@ -98,7 +98,7 @@ def _line(name: str, entry: dict[str, str]) -> Line:
 
 
 def pinned(raw: dict[str, Any]) -> dict[str, str]:
-    """Everything of others that `versions.yaml` pins, without images: name -> version."""
+    """All third-party versions that `versions.yaml` pins, except images: name -> version."""
     found = {name: str(version) for name, version in raw["components"].items() if name != FAMILY}
     for name, spec in raw["tools"].items():
         further = spec.get("family", name) != name or "of" in spec or name == FAMILY
@@ -120,13 +120,13 @@ def minors(raw: dict[str, Any]) -> dict[str, str]:
 
 
 def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
-    """What the file lacks of `versions.yaml`, and what is past its support without a reason.
+    """Pins of `versions.yaml` that the file lacks, and lines past their support without a reason.
 
-    A line counts as over by the day on which the file was last gone through: `make verify` does not change its mind
-    with the calendar. `make audit` does.
+    A line counts as over by the day of the file's last review, so that the verdict of `make verify` does not change
+    with the calendar. That of `make audit` does.
     """
     if not (root / FILE).exists():
-        return  # a tree that promises nothing
+        return  # a tree that promises no support
     try:
         found = read(root)
     except TrainyardError as error:

@@ -26,7 +26,7 @@ _plain = click.option("--plain-http", "plain", is_flag=True, help="The registry 
 
 
 def _selection(function: click.decorators.FC) -> click.decorators.FC:
-    """Which installation is meant."""
+    """Adds the options that select an installation."""
     profile = click.option("--profile", type=click.Choice(parts.profiles()), default="kind", show_default=True)
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     values = click.option("--values", "files", multiple=True, type=file, help="A values file, as for helm --values.")

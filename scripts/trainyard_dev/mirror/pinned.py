@@ -1,4 +1,4 @@
-"""A values file that names our own images by the digests which a registry gave them."""
+"""A values file that pins our own images by their digests in a registry."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +12,11 @@ HEAD = "# Our own images as {prefix} holds them, by digest: a tag that somebody 
 
 
 def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
-    """The file's text: `global.imageRegistry`, and of `global.contract.images` what was pushed.
+    """The file's text: `global.imageRegistry`, and the pushed images of `global.contract.images`.
 
     Args:
         pushed: reference in the registry -> digest.
-        prefix: HOST[/PATH], under which they lie.
+        prefix: HOST[/PATH] of the images.
 
     Raises:
         TrainyardError: none of our own images is among them, or the registry gave no digest of one.
@@ -33,7 +33,7 @@ def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
 
 
 def _pinned(ours: Mapping[str, str], pushed: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Those of a table of the contract that were pushed, by digest. Raises TrainyardError where one has none."""
+    """The pushed images of a table of the contract, by digest. Raises TrainyardError where one has none."""
     keys = {f"{prefix}/{short}": key for key, short in ours.items()}
     mine = {ref: digest for ref, digest in sorted(pushed.items()) if ref in keys}
     if bare := next((ref for ref, digest in mine.items() if not digest), ""):

@@ -1,4 +1,4 @@
-"""Where images can be read: published ones in their own registries, the rest in the one beside the test cluster."""
+"""Sources of images: published ones in their own registries, the rest in the test cluster's registry."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from trainyard_dev.versions import load
 
 
 def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
-    """Makes every reference readable: what nobody publishes is built, once per content, and kept in our registry.
+    """Makes every reference readable: unpublished images are built, once per content, and kept in our registry.
 
     Args:
         wanted: auto, pull or build: whether upstream's images are built here, too.
@@ -45,7 +45,7 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
 
 @contextmanager
 def readable(engine: Engine, refs: Sequence[str], wanted: str) -> Iterator[list[Item]]:
-    """The items for the time of the body; a registry that no cluster needs goes again, what it holds stays cached."""
+    """Yields the items; afterwards ends a registry that no cluster needs, whose content stays cached."""
     running = bool(engine.containers(registry.LABEL))
     try:
         yield items(engine, refs, wanted)

@@ -1,1 +1,1 @@
-"""Rules, dashboards and queries of the chart `monitoring`: read, made, and held against what there is."""
+"""Rules, dashboards and queries of the chart `monitoring`: read, made, and compared with existing metrics."""

@@ -1,4 +1,4 @@
-"""Grafana's dashboards of the chart `monitoring`, made of the short specs in `specs/`.
+"""Grafana's dashboards of the chart `monitoring`, made from the short specs in `specs/`.
 
 They are written when the chart is packaged.
 """
@@ -20,30 +20,30 @@ Spec = dict[str, Any]
 
 
 def names() -> list[str]:
-    """The dashboards' names, which are those of their files."""
+    """The dashboards' names, equal to their files' names."""
     return sorted(file.stem for file in SPECS.glob("*.yaml"))
 
 
 def spec(name: str) -> Spec:
-    """What one dashboard shows: title, about, variables, rows of panels."""
+    """The spec of one dashboard: title, about, variables, rows of panels."""
     read: Spec = yaml.safe_load((SPECS / f"{name}.yaml").read_text())
     return read
 
 
 def made() -> dict[str, dict[str, Any]]:
-    """Every dashboard by its name."""
+    """Makes every dashboard, by name."""
     return {name: dashboard(name, spec(name)) for name in names()}
 
 
 def write(folder: Path) -> None:
-    """Makes the folder, with each dashboard as Grafana imports it."""
+    """Writes each dashboard, as Grafana imports it, into a new folder."""
     folder.mkdir(parents=True)
     for name, board in made().items():
         (folder / f"{name}.json").write_text(json.dumps(board, indent=1, ensure_ascii=False) + "\n")
 
 
 def dashboard(name: str, said: Spec) -> dict[str, Any]:
-    """The whole of it, panels placed row by row from the left."""
+    """Makes a whole dashboard, panels placed row by row from the left."""
     panels: list[dict[str, Any]] = []
     down = 0
     for row in said["rows"]:
@@ -77,7 +77,7 @@ def dashboard(name: str, said: Spec) -> dict[str, Any]:
 
 
 def _variable(one: Spec) -> dict[str, Any]:
-    """A choice among a label's values; all of them to begin with."""
+    """A variable for a choice among a label's values; initially all."""
     return {
         "name": one["name"],
         "label": one["label"],

@@ -1,4 +1,4 @@
-"""Names of series: which there are and who gives them, and which an expression asks for."""
+"""Names of series: the existing ones with their sources, and those that an expression uses."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import yaml
 from trainyard_dev.monitoring import rules
 
 FILE = Path(__file__).parent / "series.yaml"
-# What a histogram or summary of a name adds to it.
+# Suffixes that a histogram or summary adds to its name.
 _PARTS = re.compile(r"_(bucket|sum|count)$")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LABELS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)")
@@ -22,7 +22,7 @@ _WORDS = {"and", "or", "unless", "bool", "inf", "nan"}
 
 @dataclass(frozen=True)
 class MetricsSource:
-    """What gives metrics, and where its source has their names: files of a Go module, or of this repository."""
+    """A source of metrics, and where their names are defined: files of a Go module, or of this repository."""
 
     by: str
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class MetricsSource:
     found_as: dict[str, str] = field(default_factory=dict)
 
     def ends(self, name: str) -> list[str]:
-        """What of a name the source may have, the longest first: all of it, or what follows a namespace."""
+        """The parts of a name that the source may contain, longest first: all of it, or what follows a namespace."""
         if name in self.found_as:
             return [self.found_as[name]]
         words = name.split("_")
@@ -40,7 +40,7 @@ class MetricsSource:
 
 
 def givers() -> list[MetricsSource]:
-    """All of them, as written down."""
+    """All listed sources of metrics."""
     return [
         MetricsSource(
             one["by"],
@@ -56,12 +56,12 @@ def givers() -> list[MetricsSource]:
 
 @cache
 def known() -> set[str]:
-    """Every name that may be asked for: those of all givers, and what our own rules make."""
+    """Every name that may be queried: those of all sources, and of our own recording rules."""
     return {name for giver in givers() for name in giver.names} | rules.records()
 
 
 def names(expr: str) -> set[str]:
-    """Names of series in an expression, histograms by the name without its last part."""
+    """Names of series in an expression, histograms without their suffix."""
     bare = _STRING.sub('""', expr)
     for pattern in (_MATCHERS, _RANGE, _LABELS):
         bare = pattern.sub(" ", bare)
@@ -75,5 +75,5 @@ def plain(name: str) -> str:
 
 
 def unknown(expr: str) -> set[str]:
-    """What an expression asks for and nobody gives."""
+    """The series that an expression uses but no source provides."""
     return {name for name in names(expr) if plain(name) not in known()}

@@ -1,4 +1,4 @@
-"""Every query of the dashboards, as a person who has chosen values for their variables would ask it."""
+"""All queries of the dashboards, with values chosen for their variables."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,14 +8,14 @@ from typing import Any
 from trainyard_dev.monitoring import dashboards
 
 ALL = ".*"
-# What Grafana puts in for the time that is shown: an hour, looked at each half minute.
+# What Grafana inserts for the time range shown: an hour, at intervals of half a minute.
 TIME = {"__rate_interval": "2m", "__interval": "30s", "__range": "1h"}
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 
 
 @dataclass(frozen=True)
 class Query:
-    """One query of a panel, ready to be asked."""
+    """One query of a panel, ready to be sent."""
 
     dashboard: str
     panel: str
@@ -28,16 +28,16 @@ class Query:
 
 
 def filled(expr: str, values: Mapping[str, str]) -> str:
-    """The expression with its variables replaced; one without a value stands for all."""
+    """The expression with its variables replaced; one without a value matches all."""
     known = {**TIME, **values}
     return _VARIABLE.sub(lambda match: known.get(match[1] or match[2], ALL), expr)
 
 
 def queries(values: Mapping[str, str] | None = None) -> list[Query]:
-    """Those of every dashboard, in their order.
+    """All queries of every dashboard, in order.
 
     Args:
-        values: by variable, what is chosen; `.*` where nothing is.
+        values: chosen value of each variable; `.*` where none is.
     """
     found = []
     for name, board in dashboards.made().items():
@@ -49,7 +49,7 @@ def queries(values: Mapping[str, str] | None = None) -> list[Query]:
 
 
 def targets(dashboard: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each panel that asks something, with each of its queries; also of panels inside folded rows."""
+    """Each panel with queries, and each of its queries; also of panels inside folded rows."""
     for panel in dashboard["panels"]:
         for one in (panel, *panel.get("panels", [])):
             for target in one.get("targets", []):

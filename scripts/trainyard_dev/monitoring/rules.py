@@ -1,4 +1,4 @@
-"""Alert and recording rules of the chart `monitoring`, as its files have them."""
+"""Alert and recording rules of the chart `monitoring`, read from its files."""
 
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,17 @@ def files() -> list[Path]:
 
 
 def rules_of(file: Path) -> list[Rule]:
-    """The rules of one file, in their order."""
+    """The rules of one file, in order."""
     return [rule for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]]
 
 
 def all_rules() -> list[Rule]:
-    """Those of all files."""
+    """The rules of all files."""
     return [rule for file in files() for rule in rules_of(file)]
 
 
 def alerts() -> list[Rule]:
-    """Alerts only; one name may stand several times, for several causes."""
+    """The alert rules; a name may occur several times, for several causes."""
     return [rule for rule in all_rules() if "alert" in rule]
 
 
@@ -39,5 +39,5 @@ def names() -> list[str]:
 
 
 def records() -> set[str]:
-    """Names of the series that the rules make."""
+    """Names of the series that the recording rules make."""
     return {rule["record"] for rule in all_rules() if "record" in rule}

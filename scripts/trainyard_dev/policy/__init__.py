@@ -1,1 +1,1 @@
-"""What a real API server with the rendered platform would say to a user's manifests."""
+"""Tests of a user's manifests against a real API server with the rendered platform."""

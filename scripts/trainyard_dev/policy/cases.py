@@ -1,4 +1,4 @@
-"""The cases beside the rules: read from policies/<rule>.cases.yaml and put to the server by dry run."""
+"""The cases of the rules: read from policies/<rule>.cases.yaml and sent to the server as dry runs."""
 
 import copy
 import functools
@@ -28,7 +28,7 @@ WHO: dict[str, Identity | None] = {
     "named-by-mail": Identity("Ada-B.Lovelace@example.org", ("vision-members",)),
     "training": Identity.account("vision", "training"),
     "pipeline": Identity.account("vision", "pipeline"),
-    # May write everything there is, but neither manage tenants nor use queues.
+    # May write everything, but neither manage tenants nor use queues.
     "editor": Identity("eve", ("test-editors",)),
     "training-operator": Identity.account(SYSTEM, "trainyard-training-operator"),
     "volcano": Identity.account(SYSTEM, "trainyard-controllers"),
@@ -36,17 +36,17 @@ WHO: dict[str, Identity | None] = {
     "setup": Identity.account(SYSTEM, "trainyard-setup"),
     "node-prep": Identity.account(SYSTEM, "trainyard-node-prep"),
     "argo": Identity.account(SYSTEM, "trainyard-workflow-controller-vision"),
-    # Another team's controller that may write here all the same, so that the rules alone are asked.
+    # Another team's controller that may write here all the same, so that only the rules decide.
     "speech-argo": Identity(f"system:serviceaccount:{SYSTEM}:trainyard-workflow-controller-speech", ("test-editors",)),
     "janitor": Identity.account(SYSTEM, "trainyard-janitor"),
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
-    # Those of options.
+    # Accounts of optional components.
     "prometheus": Identity.account(SYSTEM, "trainyard-prometheus"),
     "kube-state-metrics": Identity.account(SYSTEM, "trainyard-kube-state-metrics"),
     "exporter": Identity.account(SYSTEM, "trainyard-exporter"),
     "usage": Identity.account(SYSTEM, "trainyard-usage"),
     "logs": Identity.account(SYSTEM, "trainyard-logs"),
-    # May write here all the same, so that the rules alone are asked.
+    # May write here all the same, so that only the rules decide.
     "notebook-hub": Identity(f"system:serviceaccount:{SYSTEM}-notebooks:trainyard-notebook-hub", ("test-editors",)),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
@@ -55,7 +55,7 @@ WHO: dict[str, Identity | None] = {
 }
 ASKED = {"change", "begin", "by", "update", "delete", "sub", "says", "filled"}
 KEYS = ASKED | {"allow", "deny", "but", "in", "as"}
-# Kinds without a base of their own; each case of a TFJob is one of theirs, too.
+# Kinds without their own base; each case of a TFJob applies to them, too.
 DERIVED = {
     kind.plural.removesuffix("s"): kind
     for kind in registry.of_part(registry.OPERATOR)
@@ -72,12 +72,12 @@ TEMPLATES = {
     "deployment": "/spec/template",
     "statefulset": "/spec/template",
 }
-# Who asks where a case doesn't say, of what members don't make.
+# The default identity for kinds that members don't make.
 MAKERS = {
     **dict.fromkeys(("statefulset", "volume"), "editor"),
     **dict.fromkeys(("team-namespace", "other-namespace"), "editor"),
     **dict.fromkeys(("cluster-binding", "binding"), "admin"),
-    "deployment": "admin",  # members' serve models, so what other rules say of any is asked as the platform's
+    "deployment": "admin",  # members' ones serve models, so cases of other rules are sent as the platform
     "notebook-secret": "notebook-hub",
     **dict.fromkeys(("pytorchjob-pod", "mpijob-launcher-pod", "mpijob-worker-pod"), "training-operator"),
 }
@@ -85,12 +85,12 @@ MAKERS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One request: `change` makes the object of a base, `update` changes the stored object, `delete` asks for its end.
+    """One request: `change` makes the object from a base, `update` changes the stored object, `delete` deletes it.
 
     Args:
         begin: how the object is stored, by `by`.
         delete: further DeleteOptions.
-        filled: what is missing is filled in where mutating policies are, and it is let through then.
+        filled: mutating policies, where present, fill in what is missing, and the request is then allowed.
         of: its parent in the file: `templates`, a base, or the TFJob that a case of another kind follows.
     """
 
@@ -120,13 +120,13 @@ def rules() -> list[str]:
 
 
 def policy(rule: str) -> dict[str, Any]:
-    """The policy of a rule, with what it shares with others."""
+    """The policy of a rule, with the parts shared with others."""
     return read_rules.policy(FOLDER / f"{rule}.yaml")
 
 
 @functools.cache
 def bases() -> dict[str, dict[str, Any]]:
-    """The objects that cases begin from; kinds of the registry without one of their own get the PyTorchJob's."""
+    """The base objects of cases; kinds of the registry without their own get the PyTorchJob's."""
     found: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "base.cases.yaml").read_text())
     for name, kind in DERIVED.items():
         made = json.loads(json.dumps(found["pytorchjob"]))
@@ -141,7 +141,7 @@ def bases() -> dict[str, dict[str, Any]]:
 
 @functools.cache
 def cases(rule: str) -> list[Case]:
-    """The cases of a rule, which stand below what they are of. Raises TrainyardError for one that is none."""
+    """The cases of a rule, which its file groups by base. Raises TrainyardError for an invalid one."""
     found: list[Case] = []
     for of, listed in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()).items():
         for raw in listed:
@@ -153,7 +153,7 @@ def cases(rule: str) -> list[Case]:
 
 
 def _meant(rule: str, raw: dict[str, Any], of: str) -> Iterator[Case]:
-    """What a case stands for: itself, one of each kind like a TFJob, or one of each template."""
+    """Expands a case: itself, one of each kind like a TFJob, or one of each template."""
     change, but = raw.get("change", {}), raw.get("but", [])
     if of == "templates":
         for base, place in TEMPLATES.items():
@@ -169,7 +169,7 @@ def _meant(rule: str, raw: dict[str, Any], of: str) -> Iterator[Case]:
 
 
 def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
-    """A change of a TFJob as one of another kind, whose workers take the place of parameter servers without GPUs."""
+    """Translates a change of a TFJob to another kind, whose workers replace parameter servers without GPUs."""
     replicas, workers = f"/spec/{DERIVED[base].replicas}", "/spec/tfReplicaSpecs/Worker"
     done: dict[str, Any] = {}
     if any("/PS/" in path for path in change):
@@ -183,7 +183,7 @@ def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(raw: dict[str, Any]) -> dict[str, Any]:
-    """What a file says of a request, by the names that a Case has for it."""
+    """Maps a request in a file to the field names of a Case."""
     return {key: raw[key] for key in ASKED & set(raw)} | {"namespace": raw.get("in", "vision")}
 
 
@@ -194,8 +194,8 @@ def _case(rule: str, raw: dict[str, Any], of: str, base: str, change: dict[str, 
 
 
 def changed(obj: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
-    """A copy with values put at JSON pointers; null removes what is there."""
-    done = json.loads(json.dumps(obj))  # apart from YAML's anchors: a place that two share is changed in one
+    """A copy with values set at JSON pointers; null removes the value."""
+    done = json.loads(json.dumps(obj))  # separated from YAML's anchors: a part shared by two is changed in one
     for pointer, value in places.items():
         *path, last = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
         node: Any = done
@@ -223,7 +223,7 @@ def operations(obj: dict[str, Any], places: dict[str, Any]) -> list[dict[str, An
 
 
 def ask(server: ApiServer, case: Case) -> Answer:
-    """Puts the case to the server by dry run."""
+    """Sends the case to the server as a dry run."""
     obj = copy.deepcopy(bases()[case.base])
     obj["metadata"]["namespace"] = case.namespace
     who = WHO[case.who]
@@ -232,7 +232,7 @@ def ask(server: ApiServer, case: Case) -> Answer:
     with stored(server, changed(obj, case.begin), WHO[case.by]) as found:
         if case.delete is not None:
             path = f"{server.path(found)}/{found['metadata']['name']}"
-            if found["kind"] == "Pod":  # one without a node goes at once, whatever its grace
+            if found["kind"] == "Pod":  # one without a node is deleted at once, whatever its grace period
                 bound = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": found["metadata"]["name"]}}
                 placed = server.call("POST", f"{path}/binding", bound | {"target": {"kind": "Node", "name": "any"}})
                 assert placed.ok, placed.message
@@ -246,24 +246,24 @@ def ask(server: ApiServer, case: Case) -> Answer:
 
 @contextmanager
 def stored(server: ApiServer, obj: dict[str, Any], by: Identity | None = ADMIN) -> Iterator[dict[str, Any]]:
-    """The object as somebody has stored it; removed afterwards (namespaces can't be, they are used again).
+    """Stores the object as `by` while the body runs; removes it afterwards (except namespaces, which are reused).
 
     Raises:
-        TrainyardError: it can't be stored or removed.
+        TrainyardError: the object can't be stored or removed.
     """
     made = server.create({key: value for key, value in obj.items() if key != "status"}, identity=by)
     path = f"{server.path(obj)}/{obj['metadata']['name']}"
     if made.status == 409 and obj["kind"] == "Namespace":
         made = server.call("GET", path)
     _must("stored", obj, made)
-    if obj.get("status"):  # nobody makes a workflow with one
+    if obj.get("status"):  # no request creates a workflow with one
         made = server.replace(made.body | {"status": obj["status"]}, identity=by)
         _must("stored", obj, made)
     try:
         yield made.body
     finally:
         if obj["kind"] != "Namespace":
-            if made.body["metadata"].get("finalizers"):  # nobody is here who would take them off
+            if made.body["metadata"].get("finalizers"):  # no controller runs here that would remove them
                 server.patch(obj, [{"op": "remove", "path": "/metadata/finalizers"}])
             gone = server.call("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
             _must("removed", obj, gone)

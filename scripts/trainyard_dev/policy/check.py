@@ -1,4 +1,4 @@
-"""Asks a real API server with the rendered platform what it would say to a user's manifests, and to their pods."""
+"""Tests a user's manifests, and their pods, against a real API server with the rendered platform."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ POD_SECURITY = "violate"
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation: by a rule, or by another part of admission (rights, Pod Security, quota, schema)."""
+    """One violation of a rule, or of another part of admission (rights, Pod Security, quota, schema)."""
 
     by: str
     refuses: bool
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one object; `source` is the user's object that it comes from, or itself."""
+    """The outcome for one object; `source` is the user's object that it comes from, or itself."""
 
     kind: str
     name: str
@@ -47,7 +47,7 @@ class Verdict:
 
 @dataclass
 class Site:
-    """A platform on a server that only warns, so that every violation of an object is heard and not the first alone."""
+    """A platform on a server that only warns, so that every violation of an object is reported, not just the first."""
 
     server: ApiServer
     team: str
@@ -56,7 +56,7 @@ class Site:
     modes: dict[str, str] = field(default_factory=dict)
 
     def check(self, objects: list[Object]) -> list[Verdict]:
-        """One verdict for each object and for all that controllers would make of it."""
+        """Returns one verdict for each object and each of its child objects."""
         found = []
         for obj in objects:
             meta = obj.setdefault("metadata", {})
@@ -70,7 +70,7 @@ class Site:
         return found
 
     def _children(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
-        """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
+        """The child objects that controllers would make; none if the server has already refused the object's shape."""
         try:
             return list(child_objects(obj, self.known))
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -99,7 +99,7 @@ class Site:
         return tuple(found)
 
     def _account(self, pod: Object) -> None:
-        """The launcher's own account, which the operator makes before its pod."""
+        """Creates the launcher's own account, which the operator makes before its pod."""
         name = pod.get("spec", {}).get("serviceAccountName", "")
         if pod["kind"] == "Pod" and name.endswith("-launcher"):
             account = {"apiVersion": "v1", "kind": "ServiceAccount"}
@@ -112,7 +112,7 @@ def site(objects: list[Object], team: str = "", user: str = "") -> Iterator[Site
 
     Args:
         objects: the rendered chart.
-        team: whose member asks; may be left out where there is one team only.
+        team: the member's team; may be left out where there is only one.
         user: the user name of the member.
 
     Raises:
@@ -147,7 +147,7 @@ def _team(known: Contract, name: str) -> Team:
 
 
 def _guard(message: str) -> str:
-    """Who speaks, by how they speak."""
+    """Names the guard that sent a message, by its wording."""
     signs = {
         "rights": "cannot create",
         "Pod Security": POD_SECURITY,

@@ -1,4 +1,4 @@
-"""What controllers would make of a user's object: pods, PodGroups, claims; each with the controller's own identity."""
+"""Child objects that controllers would make of a user's object: pods, PodGroups, claims; each with its controller."""
 
 import copy
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ CLOSED = {
 
 
 def child_objects(obj: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
-    """Every object that a controller would make of `obj`, one of each kind and replica type, with who makes it."""
+    """Every object that a controller would make of `obj`, one of each kind and replica type, with that controller."""
     spec = obj.get("spec") or {}
     kind, group = obj.get("kind"), str(obj.get("apiVersion", "")).partition("/")[0]
     if group == "kubeflow.org":
@@ -55,7 +55,7 @@ def _own(known: Contract, part: str) -> Identity:
 
 
 def _training(job: Object, spec: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
-    """As training-operator does with gang scheduling by Volcano."""
+    """Child objects as training-operator makes them with gang scheduling by Volcano."""
     operator = _own(known, "training-operator")
     replicas: Object = next((spec[key] for key in SPECS if spec.get(key)), {})
     policy = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
@@ -77,7 +77,7 @@ def _training(job: Object, spec: Object, known: Contract) -> Iterator[tuple[Obje
 
 
 def _volcano(job: Object, spec: Object, known: Contract) -> Iterator[tuple[Object, Identity]]:
-    """As Volcano's job controller does."""
+    """Child objects as Volcano's job controller makes them."""
     controller = _own(known, "controllers")
     tasks = [task for task in spec.get("tasks") or [] if (task.get("template") or {}).get("spec")]
     name = f"{_name(job)}-{UID}"
@@ -108,7 +108,7 @@ def _pod(owner: Object, suffix: str, template: Object, annotations: dict[str, st
 
 
 def _first(pod: Object, name: str, image: str) -> None:
-    """Puts an init container of the operator's before the user's own."""
+    """Inserts an init container of the operator's before the user's own."""
     container = {"name": name, "image": image, "securityContext": CLOSED, "env": [dict(NO_GPU)]}
     pod["spec"]["initContainers"] = [container, *(pod["spec"].get("initContainers") or [])]
 

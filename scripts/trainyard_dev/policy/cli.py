@@ -73,7 +73,7 @@ def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: st
 
 
 def _read(file: str) -> list[dict[str, Any]]:
-    """The objects of a file, lists taken apart. Raises UsageError for what is no manifest."""
+    """Reads the objects of a file, lists expanded. Raises UsageError for a file that is no manifest."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
         found = [doc for doc in yaml.safe_load_all(text) if doc is not None]
@@ -97,7 +97,7 @@ def _read(file: str) -> list[dict[str, Any]]:
 
 
 def _example(folder: Path, team: str) -> Path:
-    """Values with one team made up."""
+    """Writes values with one made-up team."""
     file = folder / "values.yaml"
     made = {"name": team, "gid": 20001, "members": {"groups": [f"{team}-members"]}, "queues": []}
     file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [made]}}}))
@@ -109,7 +109,7 @@ def _structured(data: list[dict[str, Any]], output: str) -> str:
 
 
 def _table(verdicts: list[Verdict]) -> None:
-    """One line for each object, the violations below it."""
+    """Prints one line for each object, with its violations below."""
     names = [f"{verdict.kind}/{verdict.name}" for verdict in verdicts]
     wide = max(map(len, names))
     for name, verdict in zip(names, verdicts, strict=True):

@@ -1,1 +1,1 @@
-"""The model server on this machine: an environment with what its image pins, small models, and how it is measured."""
+"""The model server on this machine: an environment with its image's pins, small models, and tools to measure it."""

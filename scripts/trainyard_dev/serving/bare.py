@@ -1,4 +1,4 @@
-"""The bare library in a process of its own: the same model and rows, in a loop. Prints what it measured."""
+"""The bare library in a separate process: the same model and rows, in a loop. Prints the measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def model(folder: Path, threads: int) -> Callable[[np.ndarray], Any]:
-    """One call of the library."""
+    """Loads the model; returns a function that calls the library once."""
     card = json.loads((folder / "model.json").read_text())
     file = str(folder / card["file"])
     if card["framework"] == "onnx":
@@ -44,7 +44,7 @@ def model(folder: Path, threads: int) -> Callable[[np.ndarray], Any]:
 
 
 def measure(folder: Path, rows: int, threads: int, seconds: float) -> dict[str, Any]:
-    """Calls, seconds, latencies in ms, and seconds of CPU for each call."""
+    """Measures calls, seconds, latencies in ms, and seconds of CPU for each call."""
     call, given = model(folder, threads), np.zeros((rows, 64), np.float32)
     for _ in range(10):
         call(given)

@@ -34,7 +34,7 @@ def python() -> Path:
 
 
 def make() -> Path:
-    """Makes the environment unless it is there; the same versions as the image's, as wheels of this Python."""
+    """Makes the environment unless it exists; the same versions as the image's, as wheels of this Python."""
     target = _folder()
     if (target / "bin" / "python3").exists():
         return target / "bin" / "python3"
@@ -59,7 +59,7 @@ def make() -> Path:
 
 @cache
 def lacks(module: str) -> str:
-    """Why the environment can't import a module; "" when it can."""
+    """Returns a message if the environment can't import a module, "" if it can."""
     found = subprocess.run([python(), "-c", f"import {module}"], capture_output=True, text=True)
     return f"{python()} has no {module}: name one that has by TRAINYARD_SERVER_PYTHON" if found.returncode else ""
 

@@ -1,7 +1,7 @@
-"""Asks a server for some seconds over connections that stay open, each one request after another.
+"""Sends requests to a server for some seconds over persistent connections, one after another on each.
 
-Prints what it measured. Runs in the server's environment, as a process of its own. Answers other than 200 are counted,
-and no latency is noted of them.
+Prints the measurements. Runs in the server's environment, as a separate process. Answers other than 200 are counted,
+without their latency.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Client(asyncio.Protocol):
-    """One connection: writes the request, reads the answer by its length, writes the next."""
+    """A connection that writes the request, reads the answer by its length, and writes the next."""
 
     def __init__(self, request: bytes, end: float) -> None:
         self.request, self.end = request, end
@@ -55,7 +55,7 @@ class Client(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._wanted >= 0 or time.perf_counter() < self.end:
-            self.statuses[0] += 1  # the server closed while it was asked
+            self.statuses[0] += 1  # the server closed the connection during a request
         if not self.done.done():
             self.done.set_result(None)
 
@@ -65,7 +65,7 @@ class Client(asyncio.Protocol):
 
 
 async def ask(port: int, request: bytes, connections: int, seconds: float) -> dict[str, object]:
-    """What it measured: requests, seconds, failures by status, and latencies in ms."""
+    """Measures requests, seconds, failures by status, and latencies in ms."""
     loop, began = asyncio.get_running_loop(), time.perf_counter()
     clients = [Client(request, began + seconds) for _ in range(connections)]
     for one in clients:
@@ -84,7 +84,7 @@ async def ask(port: int, request: bytes, connections: int, seconds: float) -> di
 
 
 def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
-    """The bytes of one request."""
+    """Returns the bytes of one request."""
     said = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": str(len(body))} | headers
     lines = "".join(f"{name}: {value}\r\n" for name, value in said.items())
     return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body

@@ -34,14 +34,14 @@ def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def card(folder: Path, name: str, framework: str, file: str, tensors: dict[str, Any], **more: Any) -> None:
-    """Writes the card of a model whose file is there."""
+    """Writes the card of a model whose file exists."""
     said = {"name": name, "version": "1", "framework": framework, "file": file}
     said |= {"digest": contract.digest_of(folder / file), **tensors, **more}
     (folder / contract.CARD).write_text(json.dumps(said, indent=2) + "\n")
 
 
 def make(folder: Path) -> None:
-    """`sklearn/` and `onnx/` below a folder, and `expected.json`: images, and what the bare models say of them."""
+    """Makes `sklearn/`, `onnx/` and `expected.json` in a folder; the last has images and the models' predictions."""
     images, labels, test, wanted = digits()
     logistic = LogisticRegression(max_iter=200).fit(images, labels)
     place = folder / "sklearn"

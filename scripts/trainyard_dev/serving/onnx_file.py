@@ -1,6 +1,6 @@
 """Writes a small ONNX file without ONNX's package: a perceptron, for tests, benches and the page of digits.
 
-Of the format's messages this writes the fields that such a model needs, by their numbers in `onnx.proto`.
+It writes only the fields of the format's messages that such a model needs, by their numbers in `onnx.proto`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ROWS = "rows"
 
 
 def perceptron(layers: Sequence[tuple[np.ndarray, np.ndarray]], source: str, target: str) -> bytes:
-    """A model `target = W_n · relu(… W_1 · source + b_1 …) + b_n` of FP32.
+    """Returns a model `target = W_n · relu(… W_1 · source + b_1 …) + b_n` of FP32.
 
     Args:
         layers: weights of the shape [inputs, outputs], and biases [outputs], of each layer.

@@ -16,7 +16,7 @@ from trainyard_dev.serving import bare  # noqa: E402
 
 
 class Peer(kserve.Model):
-    """A model as kserve's documentation has it: arrays in, arrays out."""
+    """A model as in kserve's documentation: arrays in, arrays out."""
 
     def load(self) -> bool:
         """Loads the file."""
@@ -25,7 +25,7 @@ class Peer(kserve.Model):
         return True
 
     def predict(self, payload: kserve.InferRequest, *args: Any, **more: Any) -> Any:
-        """The first output; several are stacked by none of kserve's helpers."""
+        """Returns the first output; none of kserve's helpers stacks several."""
         found = self.call(np.asarray(payload.inputs[0].as_numpy(), np.float32))
         return get_predict_response(payload, np.asarray(found[0]), self.name)
 

@@ -1,4 +1,4 @@
-"""A model server as a process of this machine, on ports of its own."""
+"""A model server as a process of this machine, on its own ports."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Server:
     log: Path
 
     def output(self) -> str:
-        """All that it has said."""
+        """The server's whole output."""
         return self.log.read_text()
 
     def admin_page(self, path: str) -> tuple[int, str]:
-        """Status and text of the second port; 0 where nobody answers."""
+        """Status and text from the second port; 0 where it doesn't answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}", timeout=10) as answer:
                 return answer.status, answer.read().decode()
@@ -44,7 +44,7 @@ class Server:
             return 0, ""
 
     def wait_ready(self) -> None:
-        """Returns once it is ready. Raises TrainyardError with what it said, where it ends or takes longer."""
+        """Returns once the server is ready. Raises TrainyardError with its output when it ends or takes longer."""
         end = time.monotonic() + START_S
         while self.admin_page("/readyz")[0] != 200:
             if self.process.poll() is not None or time.monotonic() > end:
@@ -53,22 +53,22 @@ class Server:
             time.sleep(_LOOK_S)
 
     def stop(self, timeout: float = 60.0) -> int:
-        """Tells it to end; returns its exit code."""
+        """Asks the server to end; returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout)
 
     def kill(self) -> None:
-        """Ends it at once, however it is."""
+        """Kills the server at once, in any state."""
         self.process.kill()
         self.process.wait()
 
 
 def start(folder: Path, log: Path, **env: str) -> Server:
-    """Starts a server of a model's folder; it need not be ready yet.
+    """Starts a server of a model's folder, without waiting until it is ready.
 
     Args:
-        env: further variables, as MAX_BATCH.
+        env: further variables, such as MAX_BATCH.
     """
     port, admin = free_ports(2)
     said = {

@@ -1,4 +1,4 @@
-"""TorchScript models for the bench, beside those of `models`: the same small network, and one that is worth a GPU.
+"""TorchScript models for the bench, in addition to `models`: the same small network, and one large enough for a GPU.
 
 `python -m trainyard_dev.serving.torch_models FOLDER` runs in an environment that has PyTorch, after `models`.
 """
@@ -18,7 +18,7 @@ WIDTH = 4096
 
 
 def make(folder: Path) -> None:
-    """`pytorch/`, a perceptron with the weights of `onnx/`, and `pytorch-wide/` with two layers of 4,096, untrained."""
+    """Makes `pytorch/`, a perceptron with the weights of `onnx/`, and `pytorch-wide/`, two untrained layers of 4096."""
     weights = np.load(folder / "weights.npz")
     arrays = [torch.from_numpy(weights[name].astype(np.float32)) for name in weights.files]
     small = nn.Sequential(nn.Linear(models.PIXELS, models.HIDDEN), nn.ReLU(), nn.Linear(models.HIDDEN, models.CLASSES))

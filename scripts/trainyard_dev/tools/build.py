@@ -19,14 +19,14 @@ from trainyard_dev.progress import Progress
 from trainyard_dev.tools import golang
 from trainyard_dev.versions import ToolSet, is_version, load
 
-# Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
-# from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
+# Next to a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
+# from a copy of the module's source that includes them. Go itself ignores folders with this prefix.
 ADDED = "_source"
-# Names the Kubernetes version whose API server and kinds tests take, such as 1.35; unset or empty: the cluster's.
+# Names the Kubernetes version whose API server and kinds tests use, such as 1.35; unset or empty: the cluster's.
 KUBERNETES = "TRAINYARD_KUBERNETES"
-# Beside a go.mod: changes of the module's source, as patches that must fit exactly. The set is then built from a copy.
+# Next to a go.mod: changes of the module's source, as patches that must fit exactly. The set is then built from a copy.
 PATCHES = "patches"
-# The compiler collects garbage this seldom (percent of growth): 7 % less time for some hundred MiB more.
+# The compiler's GOGC (percent of growth before a collection): 7 % less time for some hundred MiB more.
 COLLECT_AT = "400"
 NETWORK_SIGNS = (
     "dial tcp",
@@ -48,7 +48,7 @@ def source_dir(tool: ToolSet) -> Path:
 
 
 def pin(tool: ToolSet) -> str:
-    """A name that changes with everything that decides the binaries: go.mod, go.sum, our own lines and the flags."""
+    """A name that changes with every input of the binaries: go.mod, go.sum, our own lines and the flags."""
     digest = hashlib.sha256(repr((tool.packages, tool.cgo, tool.tags, sorted(tool.stamp.items()))).encode())
     for path in sorted(source_dir(tool).iterdir()):
         if path.name in ("go.mod", "go.sum") or (path.suffix == ".go" and not path.name.endswith("_test.go")):
@@ -61,7 +61,7 @@ def pin(tool: ToolSet) -> str:
 
 
 def bin_dir(tool: ToolSet) -> Path:
-    """Where the set's binaries lie in the cache, built or not."""
+    """The folder of the set's binaries in the cache, built or not."""
     return cache_dir() / "tools" / tool.name / pin(tool)
 
 
@@ -74,7 +74,7 @@ def ensure(purposes: Iterable[str], *, title: str = "Tools from pinned Go module
     """Builds the sets for the given purposes that aren't in the cache yet, and shows progress.
 
     Returns:
-        how many sets were built; 0 when all were there.
+        how many sets were built; 0 when all existed.
     """
     wanted = [tool for tool in load().tools.values() if tool.purpose in set(purposes)]
     missing = [tool for tool in wanted if not is_built(tool)]
@@ -91,7 +91,7 @@ def binary(name: str, version: str = "") -> Path:
     """The path of the binary called `name`; builds its set first when it isn't in the cache.
 
     Args:
-        version: `1.35` or `1.35.4`, of the sets that build it; left out: that of the family's own set.
+        version: `1.35` or `1.35.4`, one that a set builds; left out: that of the family's own set.
 
     Raises:
         TrainyardError: no set of versions.yaml builds that version of the binary, or the build failed.
@@ -119,14 +119,14 @@ def builder(name: str, version: str = "") -> ToolSet:
 
 
 def tested_kubernetes() -> ToolSet:
-    """The set of the Kubernetes that tests are run on: what $TRAINYARD_KUBERNETES says, else the cluster's."""
+    """The set of the Kubernetes that tests run on: the one in $TRAINYARD_KUBERNETES, else the cluster's."""
     return builder("kube-apiserver", os.environ.get(KUBERNETES, ""))
 
 
 def build(tool: ToolSet) -> None:
     """Compiles a set into a fresh folder and moves it into place whole, so that a broken build leaves no half cache.
 
-    Processes that want the same set wait for the one that came first, and take what it has built.
+    Processes that need the same set wait for the first one, and use what it has built.
     """
     target = bin_dir(tool)
     before = is_built(tool)
@@ -168,7 +168,7 @@ def _build(tool: ToolSet, target: Path) -> None:
 
 
 def _compile(tool: ToolSet, folder: Path, made: Path, flags: list[str]) -> None:
-    """One `go build` for the packages that Go calls by their last folder, so that one is linked while others compile.
+    """Runs one `go build` for the packages that Go names by their last folder, so that one links while others compile.
 
     A package of another name (`.`, or a folder like v3) is built by itself.
     """
@@ -187,7 +187,7 @@ def _compile(tool: ToolSet, folder: Path, made: Path, flags: list[str]) -> None:
 
 
 def _fetch_all(sets: list[ToolSet]) -> None:
-    """Downloads the modules that the sets' packages need, and no others; a failure is left to the build to tell."""
+    """Downloads the modules that the sets' packages need, and no others; the build reports any failure."""
     for tool in sets:
         _fetch(tool)
 
@@ -227,7 +227,7 @@ def _completed(tool: ToolSet, work: Path) -> Path:
 
 
 def _go_env(tool: ToolSet) -> dict[str, str]:
-    """Only what go.mod and go.sum say."""
+    """Variables that restrict Go to what go.mod and go.sum pin."""
     return {"CGO_ENABLED": "1" if tool.cgo else "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **golang.env()}
 
 

@@ -1,4 +1,4 @@
-"""The Go compiler: where it is, and which one a module gets."""
+"""The Go compiler: its path, and the version for a module."""
 
 import os
 import shutil
@@ -8,13 +8,13 @@ from pathlib import Path
 
 from trainyard.shell import run
 
-# Where Go's own archive puts it; sudo leaves that folder out of PATH.
+# Where Go's own archive installs it; sudo drops that folder from PATH.
 ELSEWHERE = "/usr/local/go/bin"
-FETCHES_SINCE = (1, 21)  # from here on Go fetches the newer one that a go.mod asks for
+FETCHES_SINCE = (1, 21)  # since this version Go downloads the newer one that a go.mod requires
 
 
 def program() -> str:
-    """Go's path, of PATH or of where its archive is unpacked; plain `go` where it is not there."""
+    """Go's path, from PATH or the folder of its archive; plain `go` where it is in neither."""
     return shutil.which("go") or shutil.which("go", path=ELSEWHERE) or "go"
 
 
@@ -25,8 +25,8 @@ def go(*argv: str | Path, cwd: Path, env: Mapping[str, str], check: bool = True,
 
 
 def env() -> dict[str, str]:
-    """This machine's own compiler where it is new enough, else the release that go.mod asks for, fetched by Go.
+    """Variables that select this machine's compiler if new enough, else the release that go.mod requires.
 
-    Distributions have an older one than some modules ask for, and Debian's does not fetch unless it is told to.
+    Distributions have an older one than some modules require, and Debian's does not download one by default.
     """
     return {"GOTOOLCHAIN": os.environ.get("GOTOOLCHAIN") or "auto", "GOWORK": "off"}

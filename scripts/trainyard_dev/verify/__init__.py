@@ -1,1 +1,1 @@
-"""`trainyard verify`: a check of `sync` that changes nothing, the classes of files, and the tree's budget."""
+"""`trainyard verify`: a dry run of `sync`, the classes of files, and the tree's budget."""

@@ -1,4 +1,4 @@
-"""How much the tree may hold: four figures against the ceilings of `files.yaml`."""
+"""The tree's budget: four figures compared with the ceilings of `files.yaml`."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from trainyard.shell import run
 from trainyard_dev.images.packages import Finding
 from trainyard_dev.verify.classes import FILE, HAND_WRITTEN, Entry, of
 
-PER_LINE = 45  # bytes by which an allowance of one line raises the ceiling of bytes
+PER_LINE = 45  # bytes that an allowance of one line adds to the ceiling of bytes
 BYTES, PYTHON, BY_HAND, TRACKED = "hand-written bytes", "Python lines", "hand-written lines", "tracked lines"
 _PYTHON = re.compile(rb"#!.*\bpython")
 _ALLOWED = re.compile(r"allowance: \S|docs/decisions/\d{4}-[a-z0-9-]+\.md$")
@@ -32,7 +32,7 @@ class Figure:
 
 
 def figures(raw: Mapping[str, Any], listed: Sequence[Entry], texts: Mapping[str, bytes]) -> list[Figure]:
-    """The four figures of the tracked files, with every raise counted in."""
+    """The four figures of the tracked files, with all raises included."""
     have: Counter[str] = Counter()
     for file, text in texts.items():
         for name in _counted(listed, file, text):
@@ -52,7 +52,7 @@ def _counted(listed: Sequence[Entry], file: str, text: bytes) -> Iterator[str]:
 
 def differences(root: Path, raw: Mapping[str, Any], found: Sequence[Figure], listed: Sequence[Entry],
                 texts: Mapping[str, bytes]) -> Iterator[Finding]:  # fmt: skip
-    """Raises that nothing allows, and figures above their ceilings with the folders that grew most."""
+    """Raises without an allowance, and figures above their ceilings with the folders that grew most."""
     for one in raw["raised"]:
         by = str(one.get("by", ""))
         if not _ALLOWED.match(by) or (by.startswith("docs/") and not (root / by).is_file()):
@@ -64,7 +64,7 @@ def differences(root: Path, raw: Mapping[str, Any], found: Sequence[Figure], lis
 
 
 def growth(root: Path, name: str, listed: Sequence[Entry], texts: Mapping[str, bytes], most: int = 3) -> str:
-    """The folders that grew most in a figure's files, in lines; empty where git doesn't know since when."""
+    """The folders that grew most in a figure's files, in lines; empty where git has no base to compare with."""
     base = _base(root)
     folders: Counter[str] = Counter()
     diff = run(["git", "diff", "--numstat", "--no-renames", base], cwd=root).stdout if base else ""
@@ -76,7 +76,7 @@ def growth(root: Path, name: str, listed: Sequence[Entry], texts: Mapping[str, b
 
 
 def _base(root: Path) -> str:
-    """The commit at which this branch left the main one; on that one itself, the last change of the ceilings."""
+    """The commit at which this branch left the main one; on main itself, the last change of the ceilings."""
     head = _git(root, "rev-parse", "HEAD")
     bases = (_git(root, "merge-base", "HEAD", branch) for branch in ("origin/HEAD", "origin/main", "main"))
     return next((base for base in bases if base not in ("", head)), _git(root, "log", "-1", "--format=%H", "--", FILE))

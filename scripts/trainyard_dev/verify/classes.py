@@ -1,4 +1,4 @@
-"""Where each tracked file comes from, as `files.yaml` says: generated, recorded, or else written by hand."""
+"""The origin of each tracked file, as listed in `files.yaml`: generated, recorded, or else written by hand."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from trainyard_dev.images.packages import Finding
 
 FILE = "files.yaml"
 GENERATED, RECORDED, HAND_WRITTEN = "generated", "recorded", "hand-written"
-LONGEST = 500  # lines of a generated or recorded file, unless its entry says why it is longer
+LONGEST = 500  # lines of a generated or recorded file, unless its entry explains why it is longer
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Entry:
 
 
 def read(root: Path) -> dict[str, Any]:
-    """The file as data. Raises TrainyardError."""
+    """Reads `files.yaml` as data. Raises TrainyardError."""
     try:
         found: dict[str, Any] = yaml.safe_load((root / FILE).read_text())
     except (OSError, yaml.YAMLError) as error:
@@ -41,7 +41,7 @@ def read(root: Path) -> dict[str, Any]:
 
 
 def entries(raw: Mapping[str, Any]) -> list[Entry]:
-    """The list of files that nobody writes by hand."""
+    """The list of files that are not written by hand."""
     return [Entry(sort, one["command"], tuple(one["files"]), one.get("long", ""))
             for sort in (GENERATED, RECORDED) for one in raw[sort]]  # fmt: skip
 
@@ -52,16 +52,16 @@ def of(listed: Sequence[Entry], file: str) -> str:
 
 
 def tracked(root: Path) -> dict[str, bytes]:
-    """Every file that git tracks and the folder has, with its bytes. Raises TrainyardError."""
+    """Reads every file that git tracks and the folder has. Raises TrainyardError."""
     names = run(["git", "ls-files", "-z"], cwd=root).stdout.split("\0")
     return {name: (root / name).read_bytes() for name in names if name and (root / name).is_file()}
 
 
 def differences(listed: Sequence[Entry], texts: Mapping[str, bytes], made: Collection[str]) -> Iterator[Finding]:
-    """What the list says against the tree: patterns without a file, files of two entries, what is made, and length.
+    """Differences of list and tree: patterns without a file, files in two entries, generated files, and length.
 
     Args:
-        made: the files that `versions sync` makes, and so compares.
+        made: the files that `versions sync` generates and compares.
     """
     for one in listed:
         for pattern in one.files:

@@ -1,4 +1,4 @@
-"""`trainyard verify`: a dry run of `versions sync`, what no command writes, and the tree's budget."""
+"""`trainyard verify`: a dry run of `versions sync`, checks of other files, and the tree's budget."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def verify() -> None:
 
 
 def differences(root: Path) -> tuple[list[Difference], str]:
-    """All differences of a tree, sorted by file, and what to say of its budget.
+    """All differences of a tree, sorted by file, and a sentence about its budget.
 
     Raises:
         TrainyardError: versions.yaml or files.yaml itself can't be read.

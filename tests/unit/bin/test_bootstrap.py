@@ -1,4 +1,4 @@
-"""The first command in a fresh clone: what it makes, and how it ends when something is missing."""
+"""The first command in a fresh clone: what it creates, and how it ends when something is missing."""
 
 import os
 import shutil

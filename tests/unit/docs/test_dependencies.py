@@ -1,4 +1,4 @@
-"""What `pip install .` brings: every package that the product imports.
+"""`pip install .` installs every package that the product imports.
 
 A check on a cluster can't tell: where there is no index, it shows pip the packages of the laboratory.
 """
@@ -41,7 +41,7 @@ def normal(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def declared() -> set[str]:
-    """Distributions that pyproject.toml asks for, and those that these always ask for themselves."""
+    """Distributions that pyproject.toml requires, and their own unconditional requirements."""
     own = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
     return own.union(*(names(requires(one) or []) for one in own))
 
@@ -61,7 +61,7 @@ def test_what_is_imported_is_installed_with_it(package: str, declared: set[str])
 
 @pytest.mark.parametrize("module", ["__init__", "contract", "errors"])
 def test_the_product_reads_cards_without_the_servers_packages(module: str) -> None:
-    """What the model server runs on is in its images alone."""
+    """The model server's packages are only in its images."""
     file = ROOT / "scripts" / "model_server" / f"{module}.py"
     others = {name for name in imports(file) if name not in sys.stdlib_module_names}
     assert others <= {"model_server"}

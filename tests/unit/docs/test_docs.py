@@ -1,4 +1,4 @@
-"""Documents keep up with the code: links, commands, options, verbs and files that they name exist."""
+"""Documents match the code: links, commands, options, verbs and files that they name exist."""
 
 import re
 import shlex
@@ -96,7 +96,7 @@ def test_files_exist(name: str) -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """What a link to the page may end in: anchors of its own, and its headings as GitHub spells them."""
+    """Valid fragments of links to the page: its own anchors, and its headings as GitHub spells them."""
     headings = re.findall(r"^#+ (.+)$", text, re.M)
     return set(re.findall(r'<a id="([^"]+)">', text)) | {
         re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings

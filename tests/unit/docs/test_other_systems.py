@@ -1,4 +1,4 @@
-"""What docs/other-systems.md gives to systems that are not run here: YAML, and commands that exist."""
+"""Examples in docs/other-systems.md for systems that are not run here: valid YAML, and existing commands."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ def block(begins: str) -> Any:
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
-    """What the command line makes of `trainyard …`. Raises click.UsageError."""
+    """The parsed parameters of `trainyard …`. Raises click.UsageError."""
     rest = [word.replace("/app/train.py", f"{ROOT}/pipelines/mnist.py") for word in words[1:]]
     command: click.Command = cli.trainyard
     context = click.Context(command, info_name="trainyard", **command.context_settings)

@@ -1,4 +1,4 @@
-"""The user-space NFS client's guard before its socket: whole replies, each from one connection, of an NFS server."""
+"""The guard of the user-space NFS client's socket: whole replies, each from one connection, of an NFS server."""
 
 import socket
 import struct
@@ -67,7 +67,7 @@ HALF = reply(b"the first answer, of which a part is missing")
 
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[[list[bytes]], str]:
-    """What the reader gets from a server whose connections send these bytes each and then end."""
+    """Returns what the reader gets from a server whose connections each send these bytes and then end."""
     (tmp_path / "reader.c").write_text(READER)
     record = ROOT / "images" / "mount-nfs" / "record.c"
     flags = ["-std=gnu11", "-O2", "-Wall", "-Werror", "-I", record.parent]

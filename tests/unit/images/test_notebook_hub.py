@@ -1,4 +1,4 @@
-"""What the hub of notebooks decides without JupyterHub: names, settings, choices, pods, tokens."""
+"""Decisions of the hub of notebooks that need no JupyterHub: names, settings, choices, pods, tokens."""
 
 import base64
 import json

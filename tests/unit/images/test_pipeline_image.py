@@ -1,4 +1,4 @@
-"""The image of steps holds a part of the product: every module of that part imports with what lies in the image."""
+"""The image of steps holds a part of the product: every module of that part imports with the packages in the image."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""JAX, PaddlePaddle and XGBoost: what their operators' variables mean, and two processes that really train together.
+"""JAX, PaddlePaddle and XGBoost: meaning of their operators' variables, and two processes that really train together.
 
 Those two need the framework and are skipped without it; all else needs numpy alone.
 """
@@ -141,7 +141,7 @@ def test_the_example_is_a_whole_gang_that_the_operator_can_read(
 
 
 def environment(kind: str, rank: int, port: int) -> dict[str, str]:
-    """What the operator would set, for two processes on this machine."""
+    """The variables that the operator would set, for two processes on this machine."""
     if kind == "jax":
         return {
             "COORDINATOR_ADDRESS": "127.0.0.1",

@@ -1,4 +1,4 @@
-"""The launcher's init container, with a kubectl that only pretends."""
+"""The launcher's init container, with a fake kubectl."""
 
 import os
 import subprocess

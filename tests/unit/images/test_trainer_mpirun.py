@@ -1,4 +1,4 @@
-"""mpirun of the trainer images: an operator that speaks to Open MPI 4 is understood by version 5."""
+"""mpirun of the trainer images: version 5 supports the commands of an operator written for Open MPI 4."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs that packages of the trainer images would bring, had pip installed them: torchrun, accelerate."""
+"""Programs that pip would install with packages of the trainer images: torchrun, accelerate."""
 
 import subprocess
 from collections.abc import Callable

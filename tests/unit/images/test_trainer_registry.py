@@ -1,4 +1,4 @@
-"""Registered models: found by name, brought whole, and what is said where there are none."""
+"""Registered models: found by name, copied whole, and the error where there is none."""
 
 import json
 from pathlib import Path

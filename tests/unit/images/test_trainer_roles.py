@@ -1,4 +1,4 @@
-"""What a rank reports, and how each framework's environment becomes a role. Needs no torch, TensorFlow or MPI."""
+"""The report of a rank, and how each framework's environment becomes a role. Needs no torch, TensorFlow or MPI."""
 
 import json
 import sys

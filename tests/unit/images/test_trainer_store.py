@@ -14,7 +14,7 @@ S3_ENV = {"S3_ENDPOINT": "http://minio:9000", "S3_ACCESS_KEY": "a", "S3_SECRET_K
 
 
 class FakeError(Exception):
-    """As the S3 client's: an error with a code."""
+    """An error with a code, like the S3 client's."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)

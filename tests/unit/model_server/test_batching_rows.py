@@ -1,4 +1,4 @@
-"""Requests that share a batch get their own rows, also of a model that gives other rows than it was asked for."""
+"""Requests that share a batch get their own rows, even if a model returns another number of rows."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from model_server.batching import Arrays, Batcher
 
 
 def answers(model: object, *requests: list[float]) -> list[list[float]]:
-    """What each of them gets when all wait for one batch."""
+    """The answer to each request when all wait for one batch."""
 
     async def asked() -> list[list[float]]:
         batcher = Batcher(model, shares=True, max_batch=8, wait_s=0.2, max_queue=8)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A model's card: what it must say, and that the files beside it are those it names."""
+"""A model's card: required fields, and that its files are those it names."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A tool set for tests, a `go` that builds it, and what the cache holds of it."""
+"""A tool set for tests, a `go` that builds it, and its content in the cache."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +17,6 @@ for package; do case "$out" in
 
 
 def left(cache: Path) -> list[str]:
-    """Everything that lies in the set's folder of the cache."""
+    """Everything in the set's folder of the cache."""
     folder = cache / "tools" / "demo"
     return sorted(p.name for p in folder.iterdir() if p.name != ".lock") if folder.exists() else []

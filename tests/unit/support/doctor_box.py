@@ -1,4 +1,4 @@
-"""A machine that the doctor examines: it has all that is needed, until a test takes something away."""
+"""A machine for the doctor: it has all that is needed, until a test removes something."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ MODULES = f"/lib/modules/{probes.kernel_release()}"
 
 @dataclass
 class Box(probes.Machine):
-    """A machine that has all that is needed; a test takes something away."""
+    """A machine that has all that is needed; a test removes something."""
 
     user: int = 0
     programs: set[str] = field(

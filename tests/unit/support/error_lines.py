@@ -1,4 +1,4 @@
-"""What the command line prints of an error: `error: …`, with at most one `hint: …` below."""
+"""The lines that the command line prints for an error: `error: …`, with at most one `hint: …` below."""
 
 
 def sentence(err: str) -> str:

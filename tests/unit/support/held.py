@@ -1,4 +1,4 @@
-"""A cluster that holds some objects, for what reads them by name or label."""
+"""A fake cluster that holds some objects, to be read by name or label."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Held(Kube):
         self.objects, self.namespace = objects, "default"
 
     def list(self, path: str, **query: str) -> list[Object]:
-        """Objects of the path's kind with the label that is asked for."""
+        """Objects of the path's kind with the requested label."""
         key, _, value = query.get("labelSelector", "").partition("=")
         found = [obj for obj in self.objects if f"{obj['kind'].lower()}s" == path.rsplit("/", 1)[-1]]
         return [obj for obj in found if not key or obj["metadata"].get("labels", {}).get(key) == value]
 
     def find(self, path: str, **query: str) -> Object | None:
-        """The object at the path, if there is one."""
+        """The object at the path, or None."""
         path, _, name = path.rpartition("/")
         return next((obj for obj in self.list(path) if obj["metadata"]["name"] == name), None)

@@ -1,4 +1,4 @@
-"""A repository with one image, and an engine that only remembers, for the tests of images."""
+"""A repository with one image, and an engine that only records calls, for the tests of images."""
 
 import subprocess
 from collections.abc import Callable
@@ -15,7 +15,7 @@ TOOL = ToolSet("tool", "example.org/tool", "v1.0.0", "test", (("example.org/tool
 
 
 class FakeEngine:
-    """Remembers what it was asked; `images` are what its store holds."""
+    """An engine that records calls; `images` are the content of its store."""
 
     name = "podman"
 
@@ -37,7 +37,7 @@ class FakeEngine:
 
 
 def demo_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one image and one tool set; images and tools look there from now on."""
+    """A repository with one image and one tool set; images and tools are read there from now on."""
     (root / "images/demo").mkdir(parents=True)
     (root / "images/demo/Containerfile").write_text('FROM ${BASE}\nCMD ["@BINARY@"]\n')
     (root / "tools/tool").mkdir(parents=True)

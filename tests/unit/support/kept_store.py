@@ -1,4 +1,4 @@
-"""A store that is played: objects of logs as a collector writes them, and the three calls that their reader makes."""
+"""A fake store: objects of logs as a collector writes them, and the three calls that their reader makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def batch(*records: dict[str, Any], pod: str = "p", uid: str = "u", container: s
 
 
 class Kept:
-    """`objects` is key -> bytes, in the bucket `logs`."""
+    """A fake store; `objects` is key -> bytes, in the bucket `logs`."""
 
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.objects = {f"logs/{key}": content for key, content in objects.items()}

@@ -1,4 +1,4 @@
-"""A site, and how a broken file is judged: shared by the tests of lint."""
+"""A site and helpers to judge broken files, shared by the tests of lint."""
 
 import copy
 import functools
@@ -40,7 +40,7 @@ storage:
 
 @functools.cache
 def site() -> lint.Site:
-    """One team, pools of known size, queues of all kinds."""
+    """A site with one team, pools of known size, and queues of all kinds."""
     return lint.site(sites.of_values(yaml.safe_load(VALUES)), "vision")
 
 
@@ -51,7 +51,7 @@ def broken(text: str, old: str, new: str) -> str:
 
 
 def one(found: list[Finding], text: str, code: str, line: str) -> None:
-    """Exactly one finding, of that code, at a line with that text."""
+    """Asserts that there is exactly one finding, of that code, at a line with that text."""
     reported = "\n".join(f"{one.where} {one.code} {one.field} {one.reason}" for one in found)
     assert [finding.code for finding in found] == [code], reported
     (finding,) = found
@@ -62,7 +62,7 @@ def one(found: list[Finding], text: str, code: str, line: str) -> None:
 
 
 def damaged(text: str, times: int = 60) -> Iterator[str]:
-    """The text cut off, with a line less, two lines exchanged or another value: by chance, and always the same."""
+    """Random variants of the text: cut off, a line removed, two lines swapped or a value changed; always the same."""
     chance, lines = random.Random(42), text.splitlines(keepends=True)
     for _ in range(times):
         kind, made = chance.randrange(4), list(lines)
@@ -83,7 +83,7 @@ VALUES_AT_RANDOM = (None, 7, -1, 1e30, "x", "{{x}}", True, [], {}, [None], [{}],
 
 
 def misshapen(text: str, times: int = 40) -> Iterator[str]:
-    """The same data with one or two parts that are something else, or gone: by chance, and always the same."""
+    """Random variants of the data, with one or two parts replaced or removed; the same every time."""
     chance = random.Random(7)
     for _ in range(times):
         data = json.loads(json.dumps(yaml.safe_load(text)))

@@ -1,4 +1,4 @@
-"""A Volcano Job and a Workflow that lint says nothing of, and the parts of them that cases replace."""
+"""A Volcano Job and a Workflow without findings, and the parts of them that cases replace."""
 
 IMAGE = "docker.io/trainyard/trainer-torch:0.4.0"
 SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
@@ -57,6 +57,6 @@ STEP = "[python3, step.py]"
 
 
 def resource(manifest: str, action: str = "create") -> str:
-    """The workflow with a resource template in place of its container."""
+    """The workflow with a resource template instead of its container."""
     inner = "".join(f"          {line}\n" for line in manifest.splitlines())
     return WORKFLOW.replace(MAIN, f"      resource:\n        action: {action}\n        manifest: |\n{inner}")

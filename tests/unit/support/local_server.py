@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine, for tests of what asks one, and a kubeconfig that leads to it."""
+"""A real HTTP server on this machine for tests of its clients, and a kubeconfig for it."""
 
 import http.server
 import json
@@ -12,7 +12,7 @@ import yaml
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """Reads and answers in JSON, and prints nothing; a server has `get` or `post` or both."""
+    """A handler that reads and answers JSON, and prints nothing; a server has `get` or `post` or both."""
 
     def do_GET(self) -> None:
         self.get()
@@ -30,7 +30,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def answer(self, code: int, body: Any) -> None:
-        """An object, or bytes as they are."""
+        """Answers with an object as JSON, or with bytes as they are."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
@@ -44,7 +44,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Serves on a free port as long as the block runs; its address, such as http://127.0.0.1:40123."""
+    """Serves on a free port while the block runs; yields its address, such as http://127.0.0.1:40123."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -57,7 +57,7 @@ def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 def kubeconfig(file: Path, host: str, namespace: str = "vision", **user: Any) -> Path:
-    """A file by which one reaches an API server at that address."""
+    """Writes a kubeconfig for an API server at that address."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

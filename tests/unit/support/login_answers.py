@@ -1,4 +1,4 @@
-"""What an issuer answers in tests of log-in parts: tokens, and answers one after the other."""
+"""An issuer's answers in tests of log-in: tokens, and a sequence of answers."""
 
 import base64
 import json
@@ -12,13 +12,13 @@ DOCUMENT = {"issuer": URL, "authorization_endpoint": f"{URL}/auth", "token_endpo
 
 
 def signed(**claims: Any) -> str:
-    """A token with these claims; its signature is none."""
+    """A token with these claims and an invalid signature."""
     said = {"iss": URL, "aud": CLIENT, "exp": time.time() + 900, "email": "ada@example.org"} | claims
     return f"e30.{base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip('=')}.sig"
 
 
 class Fixed(asking.IssuerClient):
-    """An issuer that has said this; which is asked what `asked` has."""
+    """An issuer with fixed answers; `asked` has the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.__dict__["answers"], self.__dict__["asked"] = list(answers), []

@@ -1,4 +1,4 @@
-"""A small API server over HTTP that has ConfigMaps and nothing else, and a kubeconfig for it."""
+"""A small API server over HTTP that has only ConfigMaps, and a kubeconfig for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from local_server import Answers, kubeconfig, serving
 
 
 class Maps:
-    """`data` has the ConfigMaps' data by "namespace/name"; `asked` are the paths of all requests."""
+    """The state: `data` has the ConfigMaps' data by "namespace/name"; `asked` are the paths of all requests."""
 
     def __init__(self) -> None:
         self.data: dict[str, dict[str, str]] = {}
@@ -16,13 +16,13 @@ class Maps:
         self.host = ""
 
     def kubeconfig(self, file: Path, namespace: str) -> Path:
-        """A file by which one reaches it."""
+        """Writes a kubeconfig for the server."""
         return kubeconfig(file, self.host, namespace)
 
 
 @contextmanager
 def served() -> Iterator[Maps]:
-    """The server on a port of its own, for as long as the block lasts."""
+    """Runs the server on its own port while the block runs."""
     known = Maps()
 
     class Handler(Answers):

@@ -1,4 +1,4 @@
-"""A store of models on a folder, with the same two calls as the others."""
+"""A store of models in a folder, with the same two calls as the others."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class FolderStore:
-    """Objects as files; `sent` are the places that were written, in their order, which is also their age."""
+    """A store with objects as files; `sent` are the places written, in order of age."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.sent = root, list[str]()
@@ -26,7 +26,7 @@ class FolderStore:
         return found
 
     def put(self, source: Path, place: str) -> bool:
-        """A copy of the file."""
+        """Stores a copy of the file."""
         target = self.root / place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

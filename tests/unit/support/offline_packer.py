@@ -1,4 +1,4 @@
-"""A packer that sees all pods beforehand, to try how near to the bound of a packing one can come."""
+"""A packer that sees all pods beforehand, to see how near to a packing's bound one can come."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +10,8 @@ from trainyard_dev.bench.traces import MOST_PODS, Node, Pod
 def pack(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[str]:
     """The node of each pod, "" for none: one node after the other is filled.
 
-    Nodes with the fewest cores for a GPU come first. Each takes large pods before small ones, and of those of one size
-    the one that asks for about the cores that are left for so many GPUs. Pods without GPUs come last.
+    Nodes with the fewest cores per GPU come first. Each gets large pods before small ones, and among pods of one size
+    the one whose cores best match those left for its GPUs. Pods without GPUs come last.
     """
     waiting: dict[Pod, list[int]] = {}
     for index, pod in enumerate(pods):

@@ -1,4 +1,4 @@
-"""A team's namespace that is played: objects as the API would list them."""
+"""A fake of a team's namespace: objects as the API would list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site that the policies' cases are about, as tests/policies makes it on a real API server."""
+"""The site for the policies' cases, as tests/policies makes it on a real API server."""
 
 import yaml
 

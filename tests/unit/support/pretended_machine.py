@@ -1,4 +1,4 @@
-"""A machine on which podman, kind and kubectl pretend, for the tests of clusters."""
+"""A machine with fake podman, kind and kubectl, for the tests of clusters."""
 
 import os
 from collections import namedtuple
@@ -55,13 +55,13 @@ echo "kubectl $*" >> "$FAKE/calls"
 
 
 class Machine(SimpleNamespace):
-    """The pretended machine: `fake` is the state of its programs."""
+    """The fake machine: `fake` is the state of its programs."""
 
     fake: Path
     cache: Path
 
     def state(self) -> list[str]:
-        """Containers and folders of clusters that are there, and volumes whose node is gone."""
+        """Existing containers and folders of clusters, and volumes whose node is gone."""
         folder = self.cache / "clusters"
         left = [f"folder {p.name}" for p in folder.iterdir()] if folder.exists() else []
         left += ["registry"] if (self.fake / "registry").exists() else []
@@ -75,7 +75,7 @@ class Machine(SimpleNamespace):
 def pretend(
     folder: Path, cache: Path, port: str, program: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> Machine:
-    """The programs are put on PATH; `port` is where the registry answers."""
+    """Puts the fake programs on PATH; `port` is the registry's."""
     fake = folder / "fake"
     (fake / "containers").mkdir(parents=True)
     (fake / "volumes").mkdir()

@@ -1,4 +1,4 @@
-"""A small server that speaks Prometheus' query API: it answers instant queries by what is in them."""
+"""A small server that speaks Prometheus' query API: it answers instant queries by their content."""
 
 import re
 import urllib.parse
@@ -21,7 +21,7 @@ class Server:
         self.refuses = ""
 
     def answer(self, query: str, at: float) -> Vector:
-        """What there is for a query; nothing for one that nobody has thought of."""
+        """Returns the vector for a query; empty for an unexpected one."""
         for found, vector in self.answers:
             if re.search(found, query):
                 return vector(query, at) if callable(vector) else vector
@@ -30,7 +30,7 @@ class Server:
 
 @contextmanager
 def served() -> Iterator[Server]:
-    """The server on a port of its own, for as long as the block lasts."""
+    """Runs the server on its own port while the block runs."""
     known = Server()
 
     class Handler(Answers):

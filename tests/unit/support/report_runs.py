@@ -34,7 +34,7 @@ def nasty_run() -> Run:
 
 
 class Page(HTMLParser):
-    """Checks that tags are balanced and collects tags, attributes and text."""
+    """A parser that checks that tags are balanced and collects tags, attributes and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A cluster of a team that is played for tests of `trainyard runs`: workflows, training jobs, pods, gangs, logs."""
+"""A fake cluster of a team for tests of `trainyard runs`: workflows, training jobs, pods, gangs, logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Team", "entry", "group", "job", "of_job", "pod", "warning", "workflo
 
 
 class Team:
-    """Objects by resource, as `pytorchjobs.kubeflow.org`, of the core by their plural; what is changed is kept."""
+    """Objects by resource, such as `pytorchjobs.kubeflow.org`, core ones by their plural; changes are recorded."""
 
     namespace, host = "vision", "https://cluster"
 
@@ -106,5 +106,5 @@ def workflow(name: str, state: str = "Running", created: str = "2026-03-01T09:00
 
 
 def _bare(obj: Object) -> Object:
-    """As an item of a list: without kind."""
+    """The object as an item of a list: without kind."""
     return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}

@@ -1,4 +1,4 @@
-"""A cluster that is played for tests of `trainyard train`: jobs, pods, gangs and warnings."""
+"""A fake cluster for tests of `trainyard train`: jobs, pods, gangs and warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 
 class Cluster:
-    """Answers with one snapshot after the other; the last one stays."""
+    """A fake cluster that answers with one snapshot after the other; the last one stays."""
 
     namespace, begun = "speech", False
 

@@ -1,4 +1,4 @@
-"""Small pipelines for tests of the translation, and what becomes of them."""
+"""Small pipelines for tests of the translation, and their translations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ def template(workflow: dict, name: str) -> dict:
 
 
 def configured(folder: Path, configure, arguments=None, **inputs) -> dict:
-    """The template of one step, with what `configure(task)` has set."""
+    """The template of one step, configured by `configure(task)`."""
 
     @dsl.pipeline(name="one")
     def one():

@@ -1,4 +1,4 @@
-"""What the agent's measuring of use sees: an API server with its notes, a clock, and jobs that Prometheus knows."""
+"""A fake world for the agent's usage measurement: an API server with its notes, a clock, and jobs in Prometheus."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ def of(pod: str, **more: str) -> dict[str, str]:
 
 
 def runs(prometheus: Server, *pods: str, job: str, begin: float, going: bool, cpu: float = 1.0) -> None:
-    """Prometheus knows a job by now: its pods, since when, and what they used."""
+    """Adds a job to Prometheus: its pods, their start, and their usage."""
     seen = [of(pod, team="vision", job=job, kind="PyTorchJob") for pod in pods]
     used: Vector = [(of(pod), cpu * (1 + index)) for index, pod in enumerate(pods)]
     prometheus.answers = [

@@ -15,10 +15,10 @@ GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455
 
 
 class Node(socketserver.StreamRequestHandler):
-    """One connection: what is asked for, the handshake, and messages by their channel."""
+    """One connection: the request, the handshake, and messages by channel."""
 
     def asked(self) -> tuple[str, list[tuple[str, str]]]:
-        """The first line and the headers of the request, by their small names."""
+        """The first line and the headers of the request, by lower-case names."""
         line, headers = self.rfile.readline().decode(), []
         while (header := self.rfile.readline().decode().strip()) != "":
             name, _, value = header.partition(": ")
@@ -38,7 +38,7 @@ class Node(socketserver.StreamRequestHandler):
         )
 
     def receive(self) -> bytes | None:
-        """A message; b"" for a ping, None at the end."""
+        """Receives a message; b"" for a ping, None at the end."""
         head = self.rfile.read(2)
         if len(head) < 2 or head[0] & 0x0F == ABNF.OPCODE_CLOSE:
             return None
@@ -63,7 +63,7 @@ class Node(socketserver.StreamRequestHandler):
 
 @contextmanager
 def listening(node: type[Node]) -> Iterator[Any]:
-    """The server on a port of its own; what it notes in `seen` is the handler's."""
+    """Runs the server on its own port; `seen` has what the handler records."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), node) as server:
         server.daemon_threads, server.seen = True, []  # type: ignore[attr-defined]
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Names of data sets: where each lies, and what is none."""
+"""Names of data sets: the place of each, and invalid ones."""
 
 from dataclasses import replace
 from pathlib import Path

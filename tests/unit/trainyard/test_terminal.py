@@ -1,4 +1,4 @@
-"""What a program has printed reaches a terminal as text and colours, a file as it is."""
+"""A program's output reaches a terminal as text and colours, a file unchanged."""
 
 import os
 import sys

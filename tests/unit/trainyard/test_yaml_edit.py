@@ -1,4 +1,4 @@
-"""Fields put into YAML and JSON texts: what stands there stays as it is, character by character."""
+"""Fields inserted into YAML and JSON texts: the existing text stays unchanged, character by character."""
 
 from typing import Any
 

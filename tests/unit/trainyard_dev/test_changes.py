@@ -1,4 +1,4 @@
-"""What has to be checked again: by the commit of the last good run, where history has it."""
+"""What has to be checked again, by the commit of the last good run, where history has it."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The container engine: which one is taken, podman's configuration, and how programs' failures read."""
+"""The container engine: its choice, podman's configuration, and messages of programs' failures."""
 
 import resource
 import tomllib
@@ -18,7 +18,7 @@ DEAD = NAMED + 'echo "warning" >&2; echo "Cannot connect to the Docker daemon" >
 
 @pytest.fixture
 def only(program: Program, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Program:
-    """As `program`, on a machine without any engine of its own."""
+    """Like `program`, on a machine without any engine."""
     found = engines.shutil.which
     here = program("true", "exit 0").parent
     monkeypatch.setattr(engines.shutil, "which", lambda name: found(name, path=str(here)))

@@ -1,4 +1,4 @@
-"""Patches of upstream charts are applied exactly, or packaging stops and says which one."""
+"""Patches of upstream charts are applied exactly, or packaging stops and names the one that failed."""
 
 from pathlib import Path
 

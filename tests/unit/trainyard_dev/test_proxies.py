@@ -1,4 +1,4 @@
-"""HTTP proxies: nodes ask the cluster's registry around them, builds go through them, and so does no own address."""
+"""HTTP proxies: nodes bypass them for the cluster's registry, builds use them, and own addresses never do."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,7 +61,7 @@ def test_the_key_of_an_image_does_not_know_the_proxy(image_tree: Path, monkeypat
 
 
 def test_what_runs_here_is_asked_directly(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python asks a proxy for 127.0.0.1, too; the proxy that is set here would refuse the connection."""
+    """Python uses a proxy for 127.0.0.1, too; the proxy that is set here would refuse the connection."""
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     address = site.url.split("/")[2]

@@ -1,4 +1,4 @@
-"""`trainyard publish` writes what can be made, says of what, and names what is missing."""
+"""`trainyard publish` writes what can be made, states its sources, and names what is missing."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -104,7 +104,7 @@ def test_a_name_that_is_no_pin() -> None:
 
 
 def test_no_version_of_a_component_is_repeated() -> None:
-    """What components pin is named elsewhere, never written again; a digest stands beside its tag."""
+    """Components' pins are referenced elsewhere, never repeated; a digest is next to its tag."""
     written = yaml.safe_load((ROOT / "versions.yaml").read_text())
     components = {str(version) for version in written.pop("components").values()} | {written.pop("trainyard")}
     del written["previous"]

@@ -1,5 +1,5 @@
-// argoexec is Argo's executor with one thing more: the container "init" of a step also brings trainyard-step and kfp's
-// runtime, which lie beside this program in the image, to where the step's own container finds them. See tools/step.
+// argoexec is Argo's executor with one addition: the container "init" of a step also brings trainyard-step and kfp's
+// runtime, which are next to this program in the image, to where the step's own container finds them. See tools/step.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// bring copies a file beside this program into a folder, where every user may run it.
+// bring copies a file next to this program into a folder, where every user may run it.
 func bring(name, folder string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -69,7 +69,7 @@ func bring(name, folder string) error {
 	return to.Close()
 }
 
-// end leaves with the code of the step's own program, or with the executor's own fault as the pod's message.
+// end exits with the code of the step's own program, or with the executor's own error as the pod's message.
 func end(err error) {
 	var exited argoerrors.Exited
 	if errors.As(err, &exited) {

@@ -58,14 +58,14 @@ func newExporter(ctx context.Context, set exporter.Settings, given component.Con
 		exporterhelper.WithQueue(c.Queue), exporterhelper.WithRetry(c.Retry), exporterhelper.WithTimeout(c.Timeout))
 }
 
-// podStore writes each container's lines of a batch to an object of its own: who may read an object is decided by its
+// podStore writes each container's lines of a batch to a separate object: who may read an object is decided by its
 // key, so that one never holds lines of two teams. The split comes after the queue, which may put batches together.
 type podStore struct {
 	put func(ctx context.Context, key string, content []byte) error
 }
 
-// write is done when every object is there; else the whole batch comes again. An object that is there already has the
-// same name then, so that it is written over and not doubled.
+// write succeeds when every object is written; else the whole batch comes again. Objects already written then have the
+// same name, so that they are overwritten and not doubled.
 func (s *podStore) write(ctx context.Context, logs plog.Logs) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -81,7 +81,7 @@ func (s *podStore) write(ctx context.Context, logs plog.Logs) error {
 	return group.Wait()
 }
 
-// packed gives the lines as compressed OTLP JSON.
+// packed returns the lines as compressed OTLP JSON.
 func packed(logs plog.Logs) ([]byte, error) {
 	text, err := (&plog.JSONMarshaler{}).MarshalLogs(logs)
 	if err != nil {

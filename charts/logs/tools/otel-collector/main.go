@@ -1,5 +1,5 @@
-// The OpenTelemetry Collector with what the platform's logs need and nothing else: files of pods in, a queue on the
-// node's disk, objects of the store out. See docs/decisions/0025-logs.md.
+// The OpenTelemetry Collector with only what the platform's logs need: files of pods in, a queue on the node's disk,
+// objects of the store out. See docs/decisions/0025-logs.md.
 package main
 
 import (
@@ -39,7 +39,7 @@ func factories() (otelcol.Factories, error) {
 	return made, err
 }
 
-// bound keeps the heap below four fifths of what the pod may have, by collecting garbage more often.
+// bound keeps the heap below four fifths of the pod's memory limit, by collecting garbage more often.
 func bound(limit string) {
 	if bytes, err := strconv.ParseInt(limit, 10, 64); err == nil && bytes > 0 {
 		debug.SetMemoryLimit(bytes / 5 * 4)

@@ -18,7 +18,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// place is a bucket, opened by the keys that lie in a folder as a Secret is mounted.
+// place is a bucket, opened with the keys in a folder where a Secret is mounted.
 type place struct {
 	bucket, folder string
 
@@ -44,7 +44,7 @@ func (p *place) put(ctx context.Context, key string, content []byte) error {
 	return nil
 }
 
-// open gives the client, a new one where the keys have changed.
+// open returns the client, a new one where the keys have changed.
 func (p *place) open() (*minio.Client, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -82,13 +82,13 @@ func connect(held map[string]string) (*minio.Client, error) {
 	}
 	region := held["region"]
 	if region == "" {
-		region = "us-east-1" // else the client asks for it, which the key may not
+		region = "us-east-1" // else the client queries it, which the key may not
 	}
 	return minio.New(endpoint.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(held["access-key"], held["secret-key"], ""),
 		Secure: endpoint.Scheme == "https",
 		Region: region,
-		// The queue tries again, and knows for how long.
+		// The queue retries, for as long as it is configured to.
 		MaxRetries: 1,
 		Transport: &http.Transport{
 			TLSClientConfig:       trust,

@@ -11,16 +11,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// Where lines go whose file does not say which pod's they are: no team's name begins so.
+// The prefix for lines whose file names no pod; no team's name begins with it.
 const unknown = "_unknown"
 
-// What a namespace, a pod, its uid or a container may be called. Whatever else a path says can't become part of a key.
+// Valid names of a namespace, a pod, its uid or a container. Nothing else in a path can become part of a key.
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// container is whose lines they are.
+// container identifies the container of some lines.
 type container struct{ namespace, pod, uid, name string }
 
-// lines of one container.
+// lines are those of one container.
 type lines struct {
 	of   container
 	logs plog.Logs
@@ -41,7 +41,7 @@ func of(resource pcommon.Resource) container {
 	return found
 }
 
-// split sorts a batch by container, in the order in which they come.
+// split groups a batch by container, in order of appearance.
 func split(logs plog.Logs) []lines {
 	var found []lines
 	at := map[container]int{}
@@ -66,7 +66,7 @@ func (l lines) key(content []byte) string {
 		l.of.namespace, l.of.pod, l.of.uid, l.of.name, stamp, hex.EncodeToString(sum[:6]))
 }
 
-// first is when the first line was written, or was read where it does not say.
+// first is the time at which the first line was written, or else read.
 func (l lines) first() time.Time {
 	var found pcommon.Timestamp
 	for i := range l.logs.ResourceLogs().Len() {

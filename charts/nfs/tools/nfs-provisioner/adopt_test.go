@@ -21,7 +21,7 @@ const ours = "trainyard.io/nfs"
 
 var adopting = map[string]string{"existing": "adopt", "onDelete": "retain"}
 
-// volume is one that this provisioner made for team-a/data, changed by the functions given.
+// volume returns one that this provisioner made for team-a/data, changed by the given functions.
 func volume(name string, phase v1.PersistentVolumePhase, changes ...func(*v1.PersistentVolume)) *v1.PersistentVolume {
 	made := &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedByAnnotation: ours}},
@@ -38,7 +38,7 @@ func volume(name string, phase v1.PersistentVolumePhase, changes ...func(*v1.Per
 	return made
 }
 
-// provision answers the claim team-a/data by the volume of that name.
+// provision makes the volume of that name for the claim team-a/data.
 func provision(p *provisioner, name string, parameters map[string]string) error {
 	options := request(parameters)
 	options.PVName = name

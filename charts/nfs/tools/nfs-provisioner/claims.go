@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// holder is who has a directory: a PersistentVolume, and the claim (namespace/name) that it was made for. One without
-// volume is what was left in place when its volume ended (retain).
+// holder is the owner of a directory: a PersistentVolume, and the claim (namespace/name) that it was made for. One
+// without a volume was left in place when its volume ended (retain).
 type holder struct {
 	volume, claim string
 }
 
-// holder says who has a directory; its volume is "" when nobody has.
+// holder returns the owner of a directory; its volume is "" when there is none.
 func (t *tree) holder(directory string) (holder, error) {
 	content, err := t.root.ReadFile(path.Join(claimsDir, directory, claimFile))
 	volume, claim, _ := strings.Cut(strings.TrimRight(string(content), "\n"), "\n")
@@ -60,7 +60,7 @@ func (t *tree) checkAdoption(directory string, old, new holder, gid int) error {
 	return checkGroup(directory, info, gid)
 }
 
-// note writes down who has a directory, whole or not at all.
+// note records the owner of a directory, atomically.
 func (t *tree) note(directory string, who holder) error {
 	place := path.Join(claimsDir, directory)
 	if err := t.makePrivate(place); err != nil {

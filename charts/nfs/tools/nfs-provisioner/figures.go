@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// figures are what was measured last, as Prometheus reads it. A claim's files and, without a claim, what is kept of it.
+// figures are the last measurements, in Prometheus' format: files of claims, and files kept of deleted claims.
 type figures struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// set puts a round's lines in the place of those before.
+// set replaces the lines by those of a new round.
 func (f *figures) set(lines []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ func serveHealth(ctx context.Context, address string, ping func() error, measure
 func healthHandler(ping func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
-	// A hard mount never returns while its server is gone, so at most one question is asked at a time.
+	// A hard mount never returns while its server is gone, so at most one query runs at a time.
 	asking := make(chan struct{}, 1)
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		answer := make(chan error, 1)

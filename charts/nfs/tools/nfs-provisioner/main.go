@@ -1,4 +1,4 @@
-// nfs-provisioner answers PersistentVolumeClaims with directories of one NFS export that is mounted in its pod: an
+// nfs-provisioner provides PersistentVolumeClaims with directories of one NFS export that is mounted in its pod: an
 // `nfs:` PersistentVolume each, mode 2770, with the group of the claim's team.
 package main
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bounds end the measuring of one directory. Whoever goes beyond can't be measured, and counts as over its size.
+// bounds limit the measuring of one directory. One beyond them can't be measured, and counts as over its size.
 type bounds struct {
 	files, depth int
 }
@@ -23,16 +23,16 @@ const (
 	maxDepth  = 200 // open directories at a time
 )
 
-// beyond is the error of a directory with more in it than bounds allow.
+// beyond is the error for a directory with more entries than bounds allow.
 type beyond struct{ what string }
 
 func (b beyond) Error() string { return b.what }
 
 type inode struct{ device, number uint64 }
 
-// walk adds up what files take on disk: holes of sparse files not, a file with several names once. It goes from open
-// directory to open directory and follows no link, so that whoever moves things meanwhile leads it nowhere. What is moved
-// from ahead of it to behind it isn't seen; it goes in another order each time.
+// walk adds up the disk space of files: without holes of sparse files, and once for a file with several names. It goes
+// from open directory to open directory and follows no link, so that moving things meanwhile can't mislead it. A file
+// moved from ahead of it to behind it is missed; the order is another one each time.
 type walk struct {
 	ctx   context.Context
 	most  bounds
@@ -41,8 +41,8 @@ type walk struct {
 	links map[inode]struct{}
 }
 
-// measure is what a directory takes on disk, in bytes; 0 for one that isn't there. The error is a beyond where it goes
-// further than bounds allow.
+// measure returns the disk space of a directory in bytes; 0 for a missing one. The error is a beyond where bounds are
+// exceeded.
 func (t *tree) measure(ctx context.Context, directory string, most bounds) (int64, error) {
 	top, err := t.root.Open(directory)
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *walk) entry(directory *os.File, name string, depth int) error {
 	return w.below(inner, depth+1)
 }
 
-// firstSeen is false for a further name of a file that was counted. Beyond maxLinks such files each name counts.
+// firstSeen is false for another name of a counted file. Beyond maxLinks such files each name counts.
 func (w *walk) firstSeen(stat *unix.Stat_t) bool {
 	if stat.Nlink < 2 {
 		return true
@@ -117,7 +117,7 @@ func (w *walk) firstSeen(stat *unix.Stat_t) bool {
 	return true
 }
 
-// unlessGone is nil for what was removed, or put in the place of something else, since its name was read.
+// unlessGone ignores errors of entries that were removed or replaced since their name was read.
 func unlessGone(err error) error {
 	for _, gone := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ESTALE} {
 		if errors.Is(err, gone) {

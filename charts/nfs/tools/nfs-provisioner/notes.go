@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// What is written down beside the note of a directory's holder: see claimsDir. Tenants can't reach it.
+// Files next to the note of a directory's holder: see claimsDir. Tenants can't reach them.
 const (
-	usedFile = "@used" // bytes that were measured last
-	overFile = "@over" // bytes that were there when the directory was found to be over its size
-	// Who each archive was of: a file of its name with volume, claim and bytes, and a fourth line once these are measured.
+	usedFile = "@used" // bytes measured last
+	overFile = "@over" // bytes held when the directory was found to be over its size
+	// Each archive's owner: a file of its name with volume, claim and bytes, and a fourth line once they are measured.
 	archivesDir = ".trainyard/archives"
 )
 
-// kept is a directory that outlives its claim, or may: where it lies, who it was made for, and what it takes.
+// kept is a directory that outlives its claim, or may: its path, its owner, and its size.
 type kept struct {
 	directory string
 	holder
@@ -33,7 +33,7 @@ func (k kept) namespace() string {
 	return namespace
 }
 
-// directories are those that have a holder, or had one and were left in place.
+// directories returns those that have a holder, or had one and were left in place.
 func (t *tree) directories() ([]kept, error) {
 	var found []kept
 	err := fs.WalkDir(t.root.FS(), claimsDir, func(name string, entry fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func (t *tree) directories() ([]kept, error) {
 	return found, err
 }
 
-// archives are the directories of ended volumes that were moved to archiveDir. Those whose files are gone are forgotten.
+// archives returns the directories of ended volumes in archiveDir. Those whose files are gone are forgotten.
 func (t *tree) archives() ([]kept, error) {
 	entries, err := fs.ReadDir(t.root.FS(), archivesDir)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *tree) archives() ([]kept, error) {
 	return found, nil
 }
 
-// forget drops the note of an archive that isn't there, unless it is being made.
+// forget removes the note of a missing archive, unless it is being made.
 func (t *tree) forget(directory, note string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *tree) forget(directory, note string) {
 	}
 }
 
-// noteArchive writes down who an archive was of; its time, from which it is kept, stays when it is written again.
+// noteArchive records the owner of an archive; its time, from which it is kept, stays when it is written again.
 func (t *tree) noteArchive(archive kept) error {
 	if err := t.makePrivate(archivesDir); err != nil {
 		return err
@@ -117,14 +117,14 @@ func (t *tree) expire(archive kept) error {
 	return t.root.RemoveAll(trash)
 }
 
-// number reads one of the numbers that are noted of a directory; false when there is none.
+// number reads a recorded number of a directory; false when there is none.
 func (t *tree) number(directory, file string) (int64, bool, error) {
 	content, err := t.root.ReadFile(path.Join(claimsDir, directory, file))
 	number, half := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
 	return number, half == nil, unlessMissing(err) // half a number is none
 }
 
-// setNumber notes a number of a directory that has a holder, and of no other.
+// setNumber records a number of a directory, only if that has a holder.
 func (t *tree) setNumber(directory, file string, number int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *tree) dropNumber(directory, file string) error {
 	return unlessMissing(t.root.Remove(path.Join(claimsDir, directory, file)))
 }
 
-// closed says whether nobody but root can enter a directory.
+// closed reports whether only root can enter a directory.
 func (t *tree) closed(directory string) (bool, error) {
 	info, err := t.root.Lstat(directory)
 	return err == nil && info.Mode().Perm()&0o077 == 0, unlessMissing(err)

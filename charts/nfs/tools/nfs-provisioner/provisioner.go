@@ -21,7 +21,7 @@ const (
 	podGIDAnnotation   = "pv.beta.kubernetes.io/gid" // kubelet gives pods this supplementary group
 )
 
-// The parameters that a class may have; a misspelt one is refused, or "ondelete: retain" would archive.
+// The parameters that a class may have; a misspelt one is refused, else "ondelete: retain" would archive.
 var knownParameters = map[string]bool{"subDir": true, "onDelete": true, "gid": true, "existing": true}
 
 // parseExisting reads the class's parameter existing: may a new claim have the directory of an earlier claim of the
@@ -39,13 +39,13 @@ func parseExisting(text string) (adopt bool, err error) {
 // provisioner makes `nfs:` PersistentVolumes as directories of one export.
 type provisioner struct {
 	tree   *tree
-	core   corev1.CoreV1Interface // asked afresh for each volume
+	core   corev1.CoreV1Interface // queried anew for each volume
 	name   string                 // as storage classes give it
 	server string                 // as written into the volumes: kubelet mounts it, without the cluster's DNS
 	export string
 }
 
-// Provision answers one claim. Its errors become events of the claim.
+// Provision makes the volume of one claim. Its errors become events of the claim.
 func (p *provisioner) Provision(ctx context.Context, options controller.ProvisionOptions) (*v1.PersistentVolume, controller.ProvisioningState, error) {
 	volume, err := p.provision(ctx, options)
 	return volume, controller.ProvisioningFinished, err

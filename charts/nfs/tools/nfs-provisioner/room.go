@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// storageAnnotation on a Namespace is the most that the team's claims may ask for together, beside what is kept of those
-// that were deleted. Like the group it is read from the Namespace alone.
+// storageAnnotation on a Namespace is the most that the team's claims may request together, including what is kept of
+// deleted ones. Like the group it is read from the Namespace alone.
 const storageAnnotation = "trainyard.io/storage"
 
 // checkRoom refuses a volume for a team whose claims and kept files are more than its total together: a deleted claim gives
@@ -43,7 +43,7 @@ func (p *provisioner) checkRoom(ctx context.Context, claim *v1.PersistentVolumeC
 	return nil
 }
 
-// left is how many bytes the export keeps of claims of a namespace that are no more, but for one directory.
+// left returns the bytes that the export keeps of a namespace's deleted claims, except for one directory.
 func (t *tree) left(namespace string, claims []v1.PersistentVolumeClaim, but string) (int64, error) {
 	directories, err := t.directories()
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *tree) left(namespace string, claims []v1.PersistentVolumeClaim, but str
 	return bytes, nil
 }
 
-// claimsByName are claims by namespace/name.
+// claimsByName maps namespace/name to claims.
 type claimsByName map[string]*v1.PersistentVolumeClaim
 
 func byName(claims []v1.PersistentVolumeClaim) claimsByName {
@@ -79,7 +79,7 @@ func byName(claims []v1.PersistentVolumeClaim) claimsByName {
 	return found
 }
 
-// of is the claim that uses a directory: the one that it was made for, if it has the same volume, or is about to.
+// of returns the claim that uses a directory: the one that it was made for, if it has the same volume, or is about to.
 func (c claimsByName) of(who holder) *v1.PersistentVolumeClaim {
 	claim := c[who.claim]
 	if claim == nil || who.volume == "" || (claim.Spec.VolumeName != who.volume && volumeOf(claim.UID) != who.volume) {
@@ -91,7 +91,7 @@ func (c claimsByName) of(who holder) *v1.PersistentVolumeClaim {
 // volumeOf is the name that the controller library gives to a claim's volume.
 func volumeOf(claim types.UID) string { return "pvc-" + string(claim) }
 
-// human writes bytes as people do.
+// human formats bytes for people.
 func human(bytes int64) string {
 	if bytes < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20))

@@ -46,7 +46,7 @@ const (
 )
 
 // tree is the mounted export. Each volume is one directory in it. A mirror of the directories in use, below
-// claimsDir, says which PersistentVolume has which, so that two volumes never share or contain one another: deleting
+// claimsDir, records which PersistentVolume has which, so that two volumes never share or contain one another: deleting
 // one would take the other's files away. All access goes through os.Root, which can't leave the export.
 type tree struct {
 	mu   sync.Mutex
@@ -62,9 +62,9 @@ func openTree(directory string) (*tree, error) {
 }
 
 // Create makes the volume's directory with mode 2770 and the given group, for the named PersistentVolume. It may be
-// repeated. A directory that nobody has any more (retain) is used again if it has the same group. One that another
+// repeated. A directory without a holder (retain) is used again if it has the same group. One that another
 // volume has is refused, unless adopt is given: then the directory is taken over for the same claim and group, once
-// adopt has found that the other volume is used no more.
+// adopt has found that the other volume is no longer used.
 func (t *tree) Create(directory string, who holder, gid int, adopt func(old holder) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,8 +147,8 @@ func (t *tree) makeVolume(directory string, gid int, mine bool) (created bool, e
 	return created, nil
 }
 
-// makeParents makes the directories above a volume. One that a team can write to is refused: there a link to another
-// team's files could wait.
+// makeParents makes the directories above a volume. One that a team can write to is refused: it could hold a link to
+// another team's files.
 func (t *tree) makeParents(directory string) error {
 	if directory == "." {
 		return nil
@@ -173,7 +173,7 @@ func (t *tree) makeParents(directory string) error {
 }
 
 // Remove ends a volume of so many bytes as the policy says. It may be repeated. Files are moved first and removed
-// afterwards, so that a long removal holds up nobody and an interrupted one is finished by the next call.
+// afterwards, so that a long removal blocks nothing and the next call finishes an interrupted one.
 func (t *tree) Remove(directory, volume string, policy onDelete, size int64) error {
 	if err := checkSubDir(directory); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (t *tree) archiveName(directory, volume string) (string, error) {
 	return "", fmt.Errorf("%s holds 99 archives of %s already", archiveDir, directory)
 }
 
-// Ping asks the server for the top directory: does it answer?
+// Ping checks whether the server answers, by reading the top directory.
 func (t *tree) Ping() error {
 	_, err := t.root.Stat(".")
 	return err
@@ -278,7 +278,7 @@ func (t *tree) removeEmpty(directory string) {
 	}
 }
 
-// unlessMissing is nil for what isn't there.
+// unlessMissing ignores errors of missing files.
 func unlessMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

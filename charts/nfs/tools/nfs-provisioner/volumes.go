@@ -20,7 +20,7 @@ const (
 	tendPeriod              = 5 * time.Second
 )
 
-// retire deletes the released PersistentVolumes of a directory that the same claim asks for again. It refuses as long as
+// retire deletes the released PersistentVolumes of a directory that its claim requests again. It refuses as long as
 // one is in use. Their files stay: the reclaim policy of a volume that can be Released and kept is Retain. Static volumes
 // on the same directory are readers by design and don't count.
 func (p *provisioner) retire(ctx context.Context, source v1.NFSVolumeSource, old holder) error {
@@ -53,7 +53,7 @@ func (p *provisioner) retire(ctx context.Context, source v1.NFSVolumeSource, old
 	return nil
 }
 
-// removeReleased deletes a volume that keeps its files, only as it was seen: somebody may have made it available again.
+// removeReleased deletes a volume that keeps its files, only if unchanged: it may have been made available again.
 func removeReleased(ctx context.Context, volumes corev1.PersistentVolumeInterface, volume v1.PersistentVolume) error {
 	guard := metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion}
 	if err := volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{Preconditions: &guard}); err != nil && !errors.IsNotFound(err) {

@@ -20,12 +20,12 @@ const (
 	day          = 24 * time.Hour
 )
 
-// watch measures what claims hold, one after the other, and stops who writes more than a claim asks for. Teams' pods
-// alone are ended; what others have is measured and told.
+// watch measures the files of claims, one after the other, and stops pods that write more than a claim requests. Only
+// teams' pods are ended; other claims are only measured and reported.
 //
-// A claim that is found over its size is marked, and the pods that have it are ended. Who starts one again can delete files;
-// should the claim grow on instead, it is closed: its directory, which belongs to root, lets nobody in. What a pod has open
-// it could write to all the same, so the pods are ended then, too. Within its size, raised or emptied, it is as before.
+// A claim found over its size is marked, and the pods that have it are ended. A new pod can delete files; should the
+// claim keep growing instead, it is closed: its directory, which belongs to root, can't be entered. Pods could still
+// write to open files, so they are ended then, too. Once within its size, raised or emptied, the claim is as before.
 type watch struct {
 	tree      *tree
 	core      corev1.CoreV1Interface
@@ -37,7 +37,7 @@ type watch struct {
 	figures   *figures
 }
 
-// run measures until the context ends, and rests at least as long as a round took.
+// run measures until the context ends, and pauses at least as long as a round took.
 func (w *watch) run(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -52,7 +52,7 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// round measures each directory and each new archive once. One that fails doesn't keep the others from it.
+// round measures each directory and each new archive once. A failure doesn't stop the others.
 func (w *watch) round(ctx context.Context) error {
 	list, err := w.core.PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *watch) round(ctx context.Context) error {
 	return errors.Join(append(faults, err)...)
 }
 
-// judge compares what a claim holds with what it asks for. full is set when it couldn't be measured to its end.
+// judge compares a claim's files with its size. full is set when it couldn't be measured to its end.
 func (w *watch) judge(ctx context.Context, claim *v1.PersistentVolumeClaim, directory string, used int64, full error, team bool) error {
 	size := claim.Spec.Resources.Requests.Storage().Value()
 	tolerance := max(size/100*w.tolerance, minTolerance)
@@ -161,7 +161,7 @@ func (w *watch) judge(ctx context.Context, claim *v1.PersistentVolumeClaim, dire
 	return err
 }
 
-// end deletes the pods that have a claim, and says how many. Those that are over, or on their end, are none.
+// end deletes the pods that have a claim, and returns how many, without finished or ending ones.
 func (w *watch) end(ctx context.Context, claim *v1.PersistentVolumeClaim) (int, error) {
 	pods := w.core.Pods(claim.Namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{})
@@ -184,7 +184,7 @@ func (w *watch) end(ctx context.Context, claim *v1.PersistentVolumeClaim) (int, 
 	return ended, nil
 }
 
-// has says whether a pod mounts the claim, by its name or as a volume that lives with the pod.
+// has reports whether a pod mounts the claim, by its name or as a volume that lives with the pod.
 func has(pod *v1.Pod, claim string) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if source := volume.PersistentVolumeClaim; source != nil && source.ClaimName == claim {
@@ -197,7 +197,7 @@ func has(pod *v1.Pod, claim string) bool {
 	return false
 }
 
-// tendArchives measures archives that are new, and removes those whose time is over. It returns the figures of the rest.
+// tendArchives measures new archives, and removes expired ones. It returns the figures of the rest.
 func (w *watch) tendArchives(ctx context.Context) ([]string, error) {
 	archives, err := w.tree.archives()
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *watch) tendArchives(ctx context.Context) ([]string, error) {
 			if full := (beyond{}); err == nil {
 				one.bytes, one.measured = used, true
 				faults = append(faults, w.tree.noteArchive(one))
-			} else if !errors.As(err, &full) { // beyond its bounds, what was noted at its end stays
+			} else if !errors.As(err, &full) { // beyond its bounds, the number recorded at its end stays
 				faults = append(faults, err)
 			}
 		}

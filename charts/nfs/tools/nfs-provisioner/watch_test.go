@@ -23,7 +23,7 @@ const mebi = 1 << 20
 
 var wide = bounds{files: 10_000, depth: maxDepth}
 
-// fill writes so many MiB that take room.
+// fill writes a file of this many MiB on disk.
 func fill(t *testing.T, size int, parts ...string) string {
 	t.Helper()
 	name := filepath.Join(parts...)
@@ -94,7 +94,7 @@ func TestMeasureEndsAtItsBounds(t *testing.T) {
 	}
 }
 
-// TestMeasureIsNotLedAway puts links in the place of directories while they are measured.
+// TestMeasureIsNotLedAway replaces directories by links while they are measured.
 func TestMeasureIsNotLedAway(t *testing.T) {
 	tree, top := export(t)
 	mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
@@ -130,7 +130,7 @@ type cluster struct {
 	events *record.FakeRecorder
 }
 
-// claimed is a cluster with team-a's claim data of so many MiB, its directory, and a pod that has it.
+// claimed returns a cluster with team-a's claim data of this many MiB, its directory, and a pod that has it.
 func claimed(t *testing.T, size int) *cluster {
 	t.Helper()
 	tree, top := export(t)
@@ -140,7 +140,7 @@ func claimed(t *testing.T, size int) *cluster {
 		asking("data", "pvc-1", size), pod("writer", "data"), pod("other", "else"))
 }
 
-// watching looks after a tree in a cluster with these objects.
+// watching returns a watch of a tree in a cluster with these objects.
 func watching(t *testing.T, tree *tree, top string, objects ...runtime.Object) *cluster {
 	client, events := fake.NewClientset(objects...), record.NewFakeRecorder(100)
 	w := &watch{tree: tree, core: client.CoreV1(), events: events, tolerance: 10, most: wide, figures: &figures{}}
@@ -172,7 +172,7 @@ func (c *cluster) start(name string) {
 	}
 }
 
-// pods are those that are left, by name.
+// pods returns the names of the remaining pods.
 func (c *cluster) pods() string {
 	list, _ := c.client.CoreV1().Pods("team-a").List(context.Background(), metav1.ListOptions{})
 	var names []string
@@ -191,7 +191,7 @@ func (c *cluster) mode() os.FileMode {
 	return info.Mode().Perm()
 }
 
-// said wants one event of the claim with these words, and none else of it.
+// said expects exactly one event of the claim, with these words.
 func (c *cluster) said(words ...string) {
 	c.t.Helper()
 	var got []string
@@ -231,7 +231,7 @@ func TestWriterBeyondTheSizeIsStopped(t *testing.T) {
 	if c.pods() != "other" || c.mode() != 0o770 {
 		t.Errorf("pods %q, mode %v: want the writer ended, and a way in to delete files", c.pods(), c.mode())
 	}
-	// Who deletes is not disturbed, even while it is more than the size; below it all is as before.
+	// Deleting is not disturbed, even while above the size; below it all is as before.
 	c.start("cleaner")
 	c.look()
 	fill(t, 25, c.top, "team-a/data/file")
@@ -260,7 +260,7 @@ func TestWhoGrowsOnIsClosedOut(t *testing.T) {
 	if c.pods() != "other" || c.mode() != 0o700 {
 		t.Errorf("pods %q, mode %v: want all ended and nobody let in", c.pods(), c.mode())
 	}
-	// A pod that comes is ended, a look without one says nothing, and a new claim of the name opens nothing for long.
+	// A new pod is ended, a round without one reports nothing, and a new claim of the name opens nothing for long.
 	c.start("third")
 	c.look()
 	c.said("Closed", "1 pods")
@@ -359,7 +359,7 @@ func TestFilesOfDeletedClaimsCount(t *testing.T) {
 			claims.Update(context.Background(), asking("next", "", 2048), metav1.UpdateOptions{})
 			c := watching(t, p.tree, top)
 			if policy == onDeleteRetain {
-				c.look() // what stays in place counts as measured, not as asked for
+				c.look() // what stays in place counts by its measure, not by its request
 			}
 			if err := p.Delete(context.Background(), volume); err != nil {
 				t.Fatal(err)
@@ -379,7 +379,7 @@ func TestFilesOfDeletedClaimsCount(t *testing.T) {
 				_, _, err = p.Provision(context.Background(), next)
 			}
 			wantError(t, err, "and 4 MiB of deleted claims are kept")
-			// Another team's room is its own, and what an administrator removes counts no more.
+			// Another team's total is separate, and what an administrator removes no longer counts.
 			if left, err := p.tree.left("team-b", nil, ""); left != 0 || err != nil {
 				t.Error(left, err)
 			}

@@ -1,8 +1,8 @@
-"""Our program where an image of upstream's has its own: a few steps with the framework that this image holds.
+"""Our replacement for the program of an upstream image: a few training steps with this image's framework.
 
-Arguments of upstream's programs mean nothing here, but for those that name the peers. The trainer is that of the job
+Arguments of upstream's programs are ignored, except those that name the peers. The trainer is that of the job
 kinds, on a data set that each rank makes for itself. The first rank prints its result as a line `result {…}`, which is
-also what its container says of its end.
+also its container's termination message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def data_set(folder: Path) -> None:
 
 
 def peers(argv: Sequence[str], env: Mapping[str, str], host: str) -> dict[str, str]:
-    """Who the others are, in the words of the trainers: of TensorFlow's old options, and of MXNet's variables."""
+    """The peers as variables for the trainers, from TensorFlow's old options and MXNet's variables."""
     given = dict(word[2:].split("=", 1) for word in argv if word.startswith("--") and "=" in word)
     if "ps_hosts" in given and "worker_hosts" in given:
         cluster = {role: [name for name in given[f"{role}_hosts"].split(",") if name] for role in ("ps", "worker")}
@@ -65,7 +65,7 @@ def peers(argv: Sequence[str], env: Mapping[str, str], host: str) -> dict[str, s
 
 
 def frameworks() -> list[str]:
-    """What the platform has trainers for, NumPy last: every image has that."""
+    """The installed frameworks for which there are trainers; NumPy, which every image has, is last."""
     spec = find_spec("mnist")
     names = [module.name for module in pkgutil.iter_modules(spec.submodule_search_locations if spec else ())]
     found = [name.removeprefix("train_") for name in names if name.startswith("train_")]
@@ -73,7 +73,7 @@ def frameworks() -> list[str]:
 
 
 def trainer(env: Mapping[str, str]) -> list[str]:
-    """The words that start it: of the framework that is there, in an MPI world over MPI."""
+    """The trainer's command line: for the installed framework, in an MPI world over MPI."""
     found = next(name for name in frameworks() if find_spec(name))
     if found == "torch" and "OMPI_COMM_WORLD_SIZE" in env:
         return ["-m", "mnist.train_mpi", "--backend=mpi4py"]

@@ -1,4 +1,4 @@
-"""The schema leaves out only types that other keys imply, and none that it states is replaced."""
+"""The schema omits only types that other keys imply, and replaces none that it states."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`trainyard adopt`: what the platform knows is put into a file, and nothing else of it changes."""
+"""`trainyard adopt`: the platform's settings are written into a file, and nothing else in it changes."""
 
 import io
 import sys
@@ -37,7 +37,7 @@ data: {epochs: "3"}
 
 @pytest.fixture
 def site(tmp_path: Path) -> str:
-    """A contract with one team and one image that stands in for another."""
+    """A contract with one team and one stand-in image."""
     raw = contract.render.defaults()
     times = {"deadlineSeconds": 3600, "keepSeconds": 600}
     raw["teams"] = [{**raw["teamDefaults"], "name": "vision", "gid": 20001, "fill": times}]

@@ -1,4 +1,4 @@
-"""`trainyard runs` on a team that is played: training jobs beside runs of pipelines, one noun for both."""
+"""`trainyard runs` on a fake team: training jobs and runs of pipelines, one noun for both."""
 
 import json
 from collections.abc import Callable

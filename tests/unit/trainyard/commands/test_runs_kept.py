@@ -1,4 +1,4 @@
-"""`trainyard runs logs` of what is gone: from the store where the site keeps logs, else as before."""
+"""`trainyard runs logs` of deleted pods: from the store where the site keeps logs, else as before."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`trainyard values migrate`: present names, everything else in the file as it was."""
+"""`trainyard values migrate`: writes current names, and leaves everything else in the file unchanged."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The registry of components: entries are read strictly, and agree with what they derive from and what derives."""
+"""The registry of components: entries are parsed strictly, and agree with sources and derived files."""
 
 from pathlib import Path
 

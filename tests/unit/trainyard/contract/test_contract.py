@@ -1,4 +1,4 @@
-"""The contract as Python reads it: from values, the ConfigMap, a cluster, and what is none."""
+"""The contract as Python reads it: from values, the ConfigMap, a cluster, and invalid sources."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The line that says on which device a command computes: of the framework's build and of what the pod holds."""
+"""The line about the device on which a command computes: by the framework's build and the pod's devices."""
 
 import os
 import subprocess

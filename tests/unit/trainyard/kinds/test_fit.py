@@ -1,4 +1,4 @@
-"""The image of a job against what its code imports: another one is taken, or the import is refused with what to do."""
+"""A job's image compared with its code's imports: another image is chosen, or the import is refused with a hint."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a folder's code imports: found in its text, through the folder's files; only what is surely run is sure."""
+"""Imports of a folder's code: found in its text, through the folder's files; certain only where surely executed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Training jobs: what a short spec becomes, and what is refused."""
+"""Training jobs: objects made from a short spec, and refused specs."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Several ranks of a node know each other and end together; what stands around torchrun, with a shell in its place."""
+"""Several ranks of a node find each other and end together; the wrapper of torchrun, with a shell instead of it."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""What a job is told of the site's MLflow server, and nothing where there is none."""
+"""A job's variables for the site's MLflow server; none where there is no server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Requirements in a job's pods, and which image its pods with GPUs get."""
+"""Requirements in a job's pods, and the image for pods with GPUs."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The registry of kinds: nothing that has to know a kind forgets one, and nothing else names one by hand."""
+"""The registry of kinds: every list of kinds is complete, and no other code names a kind by hand."""
 
 import copy
 import importlib

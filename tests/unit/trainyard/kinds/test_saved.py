@@ -1,4 +1,4 @@
-"""What a script saves where nobody brings it away, by the paths in its text."""
+"""Paths in a script's text at which its output would be lost."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A pod's port on this machine, against a server that speaks the API server's protocol on a real socket."""
+"""A pod's port on this machine, with a server that speaks the API server's protocol on a real socket."""
 
 import hashlib
 import os
@@ -67,7 +67,7 @@ def forward(node: Any) -> Iterator[Open]:
 
 
 def through(port: int, data: bytes) -> bytes:
-    """What comes back, as much as was sent; less where the other side ends it."""
+    """Sends data and returns as much as comes back; less where the other side ends the connection."""
     back = b""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as way:
         sender = threading.Thread(target=lambda: way.sendall(data), daemon=True)

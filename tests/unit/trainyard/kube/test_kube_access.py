@@ -1,4 +1,4 @@
-"""Which kubeconfig, context and namespace are taken, what a bad one is answered, and who makes an object."""
+"""The choice of kubeconfig, context and namespace, errors for bad ones, and the identity that makes an object."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ def _config(path: Path, **user: object) -> Path:
 
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kubeconfig of the person who runs the tests."""
+    """Hides the kubeconfig of the person who runs the tests."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)

@@ -1,4 +1,4 @@
-"""A program's streams over a WebSocket, against a server that speaks the API server's protocol on a real socket."""
+"""A program's streams over a WebSocket, with a server that speaks the API server's protocol on a real socket."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Log-ins that are kept lie in a folder of the test."""
+"""Log-ins are stored in a folder of the test."""
 
 from pathlib import Path
 

@@ -128,7 +128,7 @@ class TestAgain:
 
     @pytest.fixture
     def used(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> list[session.Settings]:
-        """What each log-in was done with."""
+        """The settings of each log-in."""
         found: list[session.Settings] = []
 
         def log_in(settings: session.Settings) -> tokens.Tokens:

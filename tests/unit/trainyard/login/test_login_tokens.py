@@ -1,4 +1,4 @@
-"""How an issuer is asked, what it says of itself, its tokens, and where they lie."""
+"""Requests to an issuer, its discovery document, its tokens, and where they are stored."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Two ways to log in: by a browser and its port that waits, by a code."""
+"""Two ways to log in: by a browser with a local port, and by a code."""
 
 import http.server
 import threading

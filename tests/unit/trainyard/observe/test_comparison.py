@@ -1,4 +1,4 @@
-"""Runs side by side: which rows differ, the table, the data, and the drawing."""
+"""Comparison of runs: differing rows, the table, the data, and the drawing."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,4 +1,4 @@
-"""`trainyard gpus`: what queues hold and may use, what isn't known, and numbers that are old."""
+"""`trainyard gpus`: what queues hold and may use, unknown values, and outdated numbers."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What pods and logs say, read in one place: what keeps containers from starting, who failed first, whose error."""
+"""Pods and logs, read in one place: what keeps containers from starting, which failed first, whose error."""
 
 import pytest
 from runs_cluster import Object, entry, job, of_job

@@ -1,4 +1,4 @@
-"""What is brought into a step's own image compiles there, whatever Python 3 from 3.9 on the image has."""
+"""Code copied into a step's own image compiles there, with any Python from 3.9 on."""
 
 import ast
 from importlib import metadata

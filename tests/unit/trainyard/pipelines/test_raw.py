@@ -1,4 +1,4 @@
-"""What a workflow that was written for Argo lacks becomes the team's: templates, artifacts, claims, and whose it is."""
+"""Missing parts of a workflow written for Argo get the team's values: templates, artifacts, claims, and owner."""
 
 import copy
 from dataclasses import replace
@@ -141,7 +141,7 @@ def test_a_bucket_by_name_gets_the_store_and_the_team_s_keys() -> None:
 
 
 def test_steps_of_a_team_that_stays_on_pools_stay_there() -> None:
-    """Those without GPUs by the workflow's selector; one with GPUs has its own, whatever its affinity says."""
+    """Steps without GPUs by the workflow's selector; one with GPUs has its own, whatever its affinity."""
     pools = (POOL, Pool("cpu", "cpu", {"trainyard.io/pool": "cpu"}))
     settings = replace(SETTINGS, team=replace(TEAM, pools=pools, stays=True))
     limits = {"resources": {"limits": {GPU: 1}}}

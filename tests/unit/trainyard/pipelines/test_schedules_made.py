@@ -1,4 +1,4 @@
-"""Schedules as Argo's CronWorkflows: what is written, and which times and names are refused before sending."""
+"""Schedules as Argo's CronWorkflows: their content, and times and names refused before sending."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a file to submit is, and workflows that were not written with kfp."""
+"""The type of a file to submit, and workflows that were not written with kfp."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The policies without a cluster say what the API server says: every case beside the rules, both ways."""
+"""The policies evaluated offline agree with the API server: every case of the rules, both ways."""
 
 import copy
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_case(case: Any) -> None:
 
 @pytest.mark.parametrize("case", [case for case in ALL if case.update is None and not case.sub], ids=str)
 def test_case_once_more_after_filling_in(case: Any) -> None:
-    """What was allowed is left alone, but for the queue of a Workflow's steps; what lacked passes."""
+    """Allowed objects stay unchanged, except the queue of a Workflow's steps; incomplete ones pass."""
     asked = request(case)
     if asked.team is None:
         return

@@ -1,4 +1,4 @@
-"""What is proposed for what was used: margins, rounding, throttling, kills."""
+"""Proposals from usage: margins, rounding, throttling, kills."""
 
 from typing import Any
 

@@ -43,7 +43,7 @@ def part(cpu: float, memory: float, **more: Any) -> dict[str, Any]:
 
 
 def published(*runs: tuple[str, str, str, dict[str, Any]]) -> dict[str, str]:
-    """What the agent publishes of runs, each with name, kind and object's name of its job, and one container."""
+    """The agent's published usage of runs, each with name, kind and object's name of its job, and one container."""
     notes = Notes(at=time.time())
     for number, (name, kind, job, one) in enumerate(runs):
         begin = time.time() - 10_000 + 100 * number

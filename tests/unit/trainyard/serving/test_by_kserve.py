@@ -1,4 +1,4 @@
-"""Models that KServe serves are listed, compared and told apart; a site may have no KServe."""
+"""Models that KServe serves are listed, compared and distinguished; a site may have no KServe."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a version comes into service: past the gate, with which image of a step, and how far its Deployment is."""
+"""How a version goes into service: the gate, the image of its step, and the progress of its Deployment."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""From a wish to the chart's values: the contract's images and nodes, and what was said before stays."""
+"""From a request to the chart's values: the contract's images and nodes; earlier settings stay."""
 
 import hashlib
 from typing import Any

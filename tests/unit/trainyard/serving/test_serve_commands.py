@@ -1,4 +1,4 @@
-"""What `trainyard serve` and `trainyard models` take and print, with neither cluster nor store."""
+"""Arguments and output of `trainyard serve` and `trainyard models`, with neither cluster nor store."""
 
 import json
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def refusal(*words: str) -> str:
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
 def test_a_key_is_shown_beside_the_objects_that_have_its_digest(said: list[dict[str, Any]], form: str) -> None:
-    """For who applies the objects in another way: without the key nobody could ask the server."""
+    """For users who apply the objects in another way: without the key the server would refuse every request."""
     result = run("serve", "digits", "--key", "--dry-run", "-o", form)
     assert result.exit_code == 0, result.output
     [key] = [line for line in result.stderr.splitlines() if line.startswith(plan.KEY)]

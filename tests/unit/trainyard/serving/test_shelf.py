@@ -1,4 +1,4 @@
-"""The team's registered models: what a card has to say, versions made of content, a shelf on a folder, tables."""
+"""The team's registered models: required fields of a card, versions made from content, a shelf in a folder, tables."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What of a training job is compared: its flags, its code, where its metrics lie."""
+"""Compared facts of a training job: its flags, its code, the place of its metrics."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Logs of pods that are gone: which pods were a run's, and each of their lines once and in order."""
+"""Logs of deleted pods: which pods belonged to a run, and each of their lines once and in order."""
 
 import json
 from typing import Any

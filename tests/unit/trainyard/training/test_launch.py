@@ -1,4 +1,4 @@
-"""What is made of a folder and its settings before anything is sent: kind, image, command, places and doubts."""
+"""What is derived from a folder and its settings before sending: kind, image, command, places and warnings."""
 
 from pathlib import Path
 

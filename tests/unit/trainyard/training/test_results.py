@@ -1,4 +1,4 @@
-"""What comes back of a run from a store that is played, and one that is silent."""
+"""Results of a run from a fake store, and from one that doesn't answer."""
 
 import json
 import tarfile

@@ -1,4 +1,4 @@
-"""TensorBoard's pod: what it may, how it ends, and that the platform's own rules take it without a word."""
+"""TensorBoard's pod: its rights, how it ends, and that the platform's own rules admit it without warnings."""
 
 from dataclasses import replace
 from typing import Any

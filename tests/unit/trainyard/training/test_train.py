@@ -1,4 +1,4 @@
-"""`trainyard train` with a cluster that is played: settings, what is sent, and how the command ends."""
+"""`trainyard train` with a fake cluster: settings, what is sent, and how the command ends."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A training job is followed: where it waits, what it says, why it failed, and who is to blame."""
+"""Following a training job: where it waits, its output, why it failed, and whose fault it is."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Packing a folder: the same code gives the same archive, and an ignore file means what git would understand by it."""
+"""Packing a folder: the same code gives the same archive, and ignore files work as in git."""
 
 import os
 import subprocess

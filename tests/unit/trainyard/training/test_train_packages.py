@@ -1,4 +1,4 @@
-"""A folder with requirements as `trainyard train` takes it: what is sent with the job, and what is refused before."""
+"""`trainyard train` on a folder with requirements: what is sent with the job, and what is refused before."""
 
 from pathlib import Path
 from typing import Any

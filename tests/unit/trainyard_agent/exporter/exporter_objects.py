@@ -1,4 +1,4 @@
-"""Objects as the API server gives them, for tests of the exporter."""
+"""Objects as the API server returns them, for tests of the exporter."""
 
 import itertools
 from datetime import UTC, datetime, timedelta

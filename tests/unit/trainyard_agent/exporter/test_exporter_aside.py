@@ -1,4 +1,4 @@
-"""What the exporter asks for beside its watches: backup, keys, certificates, used claims; and its server."""
+"""What the exporter queries besides its watches: backup, keys, certificates, used claims; and its server."""
 
 import base64
 import gzip

@@ -16,7 +16,7 @@ PODS = "/api/v1/pods"
 
 
 class Api:
-    """An API server with pods, which gives them page by page and then what it is told to."""
+    """An API server with pods, which returns them page by page and then the given events."""
 
     def __init__(self, pods: list[Any], largest: int = 10_000) -> None:
         self.pods, self.largest = pods, largest

@@ -1,4 +1,4 @@
-"""What an object costs the exporter."""
+"""The exporter's memory per object."""
 
 import copy
 import gc

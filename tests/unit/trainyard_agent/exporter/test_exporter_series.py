@@ -1,4 +1,4 @@
-"""What the exporter makes of a cluster's objects."""
+"""The exporter's series of a cluster's objects."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Series of mock GPUs: what the mock shows, what its files say, and which container kubelet gave a GPU to."""
+"""Series of mock GPUs: the mock's state, its files, and the container to which kubelet assigned a GPU."""
 
 import json
 import re

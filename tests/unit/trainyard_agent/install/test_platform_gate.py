@@ -1,4 +1,4 @@
-"""What the program beside the scheduler answers: whose job may have its turn."""
+"""Answers of the scheduler's extender: which job may be scheduled next."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Setup's work on queues and teams, against an API server of this file that refuses as Volcano and Kubernetes do."""
+"""Setup's work on queues and teams, with a fake API server that refuses requests as Volcano and Kubernetes do."""
 
 import itertools
 from typing import Any
@@ -83,7 +83,7 @@ class Cluster(Api):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock is a second later, and nobody sleeps."""
+    """Each reading of the clock is a second later, and nothing sleeps."""
     clock = itertools.count(0.0, 1.0)
     for module in ("install.queues", "install.teams", "clock"):
         monkeypatch.setattr(f"trainyard_agent.{module}.time.monotonic", lambda: next(clock))

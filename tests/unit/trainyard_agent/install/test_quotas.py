@@ -1,4 +1,4 @@
-"""Quotas of kinds that CRDs bring: made until Kubernetes counts them, and never left where it does not."""
+"""Quotas of kinds from CRDs: made again until Kubernetes counts them, and never left where it does not."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What brings a model into its pod: whole, the one that was asked for, and by its digest."""
+"""Copying a model into its pod: whole, the requested one, and verified by its digest."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What brings code into a pod is patient with a store that is away, not with one that refuses."""
+"""Copying code into a pod waits for a store that is unavailable, but not for one that refuses."""
 
 import pytest
 import urllib3

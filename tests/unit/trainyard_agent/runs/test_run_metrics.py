@@ -1,4 +1,4 @@
-"""Metrics on their way to MLflow: what is sent by the documented calls, and that an outage costs a job nothing."""
+"""Metrics on their way to MLflow: data sent by the documented calls, and that an outage does not affect a job."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which results of steps the janitor removes from Argo's caches."""
+"""Results of steps that the janitor removes from Argo's caches."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Teams' keys: whose pods hold a former one, when it ends, and what is said of notes that can't be read."""
+"""Teams' keys: pods that still use an old one, when it ends, and the error for unreadable notes."""
 
 import base64
 import json

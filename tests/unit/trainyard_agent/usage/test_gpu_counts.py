@@ -1,4 +1,4 @@
-"""What teams see of the cluster's GPUs: what counts as free, held and out, and which gangs wait."""
+"""What teams see of the cluster's GPUs: what counts as free, held and out of service, and which gangs wait."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -12,7 +12,7 @@ CONTRACT: dict[str, Any] = {"nodePools": [], "teams": [{"name": "vision"}]}
 
 
 class Api:
-    """An API server with nothing on it, which refuses to write for as long as it is told."""
+    """An empty API server, which refuses writes as long as configured."""
 
     namespace = "trainyard-system"
 

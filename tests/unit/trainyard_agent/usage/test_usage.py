@@ -1,4 +1,4 @@
-"""What the agent notes of runs: which are measured, when, and what is kept; a real HTTP server plays Prometheus."""
+"""What the agent records of runs: which, when, and what is kept; a real HTTP server stands for Prometheus."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Notes of use: what is kept of them, and which role, job and workload a pod belongs to."""
+"""Records of usage: what is kept of them, and the role, job and workload of a pod."""
 
 import json
 

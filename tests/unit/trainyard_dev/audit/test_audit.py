@@ -1,4 +1,4 @@
-"""`trainyard audit`: the real osv-scanner finds what is planted; what was not asked is named and counts."""
+"""`trainyard audit`: the real osv-scanner finds planted vulnerabilities; sources not queried are named and count."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""How many GPUs could be allocated at best: bounds that hold, and where they are tight."""
+"""Bounds on the GPUs that can be allocated: that they hold, and where they are tight."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Fairness in simulation: weighted max-min, its distance, who must leave at least."""
+"""Fairness in simulation: weighted max-min, its distance, the fewest evictions."""
 
 import random
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""The bench of gangs: its bound, its simulated scheduler, its values and its words."""
+"""The bench of gangs: its bound, its simulated scheduler, its values and its text."""
 
 import re
 from dataclasses import replace
@@ -106,7 +106,7 @@ def test_the_page_says_who_deadlocks_and_how_far_the_limit_is() -> None:
 
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """What is published of whole traces, and simulated, of a trace of two jobs."""
+    """Published and simulated figures of whole traces, for a trace of two jobs."""
     jobs = [Task("j0", 64, 0.0, 3e6), Task("j1", 64, 0.0, 1e6)]
     found = published.figures("trace3_pr", jobs, 8, 4.0)
     monkeypatch.setattr(gangs, "_published", lambda: found)

@@ -1,4 +1,4 @@
-"""The short gate: figures within their ranges, and what is remembered of a configuration that passed."""
+"""The short gate: figures within their ranges, and the record of a configuration that passed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the harness knows of pods: all that the API server reported, also after a watch that was ended in between."""
+"""The harness's view of pods: all that the API server reported, even after an interrupted watch."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What Kueue is given: queues with the room of the nodes, pods as its webhook would leave them."""
+"""Objects for Kueue: queues with the nodes' capacity, pods as its webhook would change them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The order bench without a scheduler: what is dealt, submitted, counted and reported."""
+"""The order bench without a scheduler: jobs drawn and submitted, counts and report."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who passed whom, and whom it delayed, on cases that can be counted by hand."""
+"""Jobs that overtook others, and the delays, on cases that can be counted by hand."""
 
 from dataclasses import replace
 

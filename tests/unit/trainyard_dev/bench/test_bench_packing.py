@@ -53,7 +53,7 @@ def test_refusals_are_judged_by_what_is_free_afterwards() -> None:
 
 
 def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequence[Pod]) -> dict[str, float]:
-    """What the bench makes of these placements, without a scheduler."""
+    """The bench's values for these placements, without a scheduler."""
     monkeypatch.setattr(traces, "openb_nodes", lambda share: NODES)
     monkeypatch.setattr(traces, "workload", lambda name, seed, nodes: list(pods))
     monkeypatch.setattr(packing, "place", lambda *_: (list(placed), 100.0))

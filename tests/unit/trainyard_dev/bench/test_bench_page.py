@@ -1,4 +1,4 @@
-"""Published figures, the page made of them, their commands, and what `make verify` says of them."""
+"""Published figures, the page made from them, their commands, and what `make verify` reports about them."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Call = Callable[..., Any]
 
 
 def said(root: Path) -> list[tuple[str, str, str]]:
-    """What `verify` says of the page, and of the configurations behind it."""
+    """The findings of `verify` about the page, and about its configurations."""
     pages.write(tree := Tree(root, dry=True))
     return [*((one.file, one.what, one.hint) for one in tree.differences()), *invariants.measured(root)]
 

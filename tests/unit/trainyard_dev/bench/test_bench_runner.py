@@ -1,4 +1,4 @@
-"""The runner: what is measured stays measured, what failed costs nothing else, and time is forecast and kept."""
+"""The runner: results are kept, a failure affects no other run, and time is forecast and recorded."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Traces: where their files come from, and what nodes, pods and jobs are made of them."""
+"""Traces: the source of their files, and the nodes, pods and jobs made from them."""
 
 import hashlib
 from pathlib import Path

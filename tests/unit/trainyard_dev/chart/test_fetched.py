@@ -1,4 +1,4 @@
-"""A chart from a host of its own: taken with the pinned checksum only, and fetched once."""
+"""A chart from another host: accepted only with the pinned checksum, and fetched once."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Verdicts: ranges of versions, what nobody assessed is blocked, and every move that users can make is assessed."""
+"""Verdicts: ranges of versions, unassessed upgrades are blocked, and every upgrade that users can make is assessed."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Clusters: kind's configuration, and which names are good."""
+"""Clusters: kind's configuration, and valid names."""
 
 from pathlib import Path
 

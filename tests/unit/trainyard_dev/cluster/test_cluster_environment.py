@@ -1,4 +1,4 @@
-"""What `cluster env` prints: a shell's way to the cluster, as its administrator or as a member."""
+"""The output of `cluster env`: a shell's access to the cluster, as administrator or as a member."""
 
 import subprocess
 from collections.abc import Callable

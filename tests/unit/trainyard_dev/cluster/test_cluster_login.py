@@ -1,4 +1,4 @@
-"""A cluster whose API server takes tokens: what kubeadm makes of it, and that nobody else's cluster changes."""
+"""A cluster whose API server accepts tokens: kubeadm's configuration, and that no other cluster changes."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_it_begins_with_nobody_and_is_told_later(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not build.is_built(build.builder("kubeadm")), reason="kubeadm isn't built")
 def test_kubeadm_writes_an_api_server_that_reads_the_file(tmp_path: Path) -> None:
-    """As kind merges it: our arguments join its own list."""
+    """The configuration as kind merges it: our arguments join its own list."""
     made = [yaml.safe_load(text) for text in yaml.safe_load(config.render("n", {}, "lab", [login.patch()]))[
         "kubeadmConfigPatches"]]  # fmt: skip
     (patch,) = (one for one in made if "extraArgs" in one.get("apiServer", {}))

@@ -1,4 +1,4 @@
-"""Images of a kept cluster's nodes that the registry has again under the same name."""
+"""Images on a kept cluster's nodes that are outdated, as the registry has new ones of the same name."""
 
 import subprocess
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ registry.k8s.io/pause:3.10         application/vnd.oci.image.manifest.v1+json sh
 
 
 class Node:
-    """An engine whose container lists images of containerd, and notes what it is told to remove."""
+    """An engine whose container lists images of containerd, and records removals."""
 
     def __init__(self) -> None:
         self.removed: list[str] = []

@@ -1,4 +1,4 @@
-"""The doctor on machines that lack rights, room, limits or programs, and what its command prints."""
+"""The doctor on machines that lack rights, disk space, limits or programs, and its command's output."""
 
 import json
 from collections.abc import Callable
@@ -116,7 +116,7 @@ def test_a_program_that_sudo_does_not_find_is_asked_all_the_same(
 
 
 def _found_only_there(folder: Path) -> Callable[..., str | None]:
-    """As shutil.which on a machine whose PATH has no Go."""
+    """Acts as shutil.which on a machine whose PATH has no Go."""
     return lambda name, path=None: str(folder / name) if path == str(folder) else None
 
 

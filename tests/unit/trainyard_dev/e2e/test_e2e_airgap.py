@@ -1,4 +1,4 @@
-"""The rules that cut nodes off, and how the run reads refusals and images."""
+"""The rules that isolate nodes, and how the run reads refusals and images."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""How an answer to an attack is judged: refused, by whom, and for the right reason."""
+"""How an answer to an attack is judged: refused, by which guard, and for the right reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Device and back end of a training: the CPU beside mock GPUs, and what is due there and on real ones."""
+"""Device and back end of a training: the CPU with mock GPUs, and what is expected there and on real ones."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A CronJob that is run at once: with its variables, to its end, and gone afterwards."""
+"""A CronJob that is run at once: with its variables, to its end, and removed afterwards."""
 
 import json
 from types import SimpleNamespace

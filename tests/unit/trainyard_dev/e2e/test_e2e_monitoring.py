@@ -1,4 +1,4 @@
-"""The check of Prometheus' targets: what is missing is named, and what is due follows the entries of components."""
+"""The check of Prometheus' targets: missing ones are named, and expected ones follow components' entries."""
 
 from trainyard import components
 from trainyard_dev.e2e.checks import monitoring

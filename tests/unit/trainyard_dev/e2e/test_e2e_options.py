@@ -1,4 +1,4 @@
-"""The options in a run: what they cost is read right, and what they may leave is what the chart says."""
+"""The options in a run: their costs are read correctly, and what they may leave is what the chart states."""
 
 from typing import Any
 

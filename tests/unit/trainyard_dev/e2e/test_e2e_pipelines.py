@@ -1,4 +1,4 @@
-"""The end-to-end checks of pipelines: how a run is read, and what a check says when it isn't as it should be."""
+"""The end-to-end checks of pipelines: how a run is read, and a check's message when it isn't as expected."""
 
 from types import SimpleNamespace
 from typing import Any

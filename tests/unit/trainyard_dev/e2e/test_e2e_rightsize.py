@@ -1,4 +1,4 @@
-"""Parts of the check of right sizes that need no cluster: its file, and where values of the platform arrive."""
+"""Parts of the check of right sizes that need no cluster: its file, and where values of the platform are applied."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The frame of an end-to-end run: whatever happens, the cluster goes and the exit code tells the truth."""
+"""The frame of an end-to-end run: whatever happens, the cluster is removed and the exit code is right."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Checks = Callable[[Context], None]
 
 
 class World(SimpleNamespace):
-    """What the run would find; `calls` is what it did to clusters."""
+    """A fake environment of the run; `calls` are its calls on clusters."""
 
     calls: list[str]
     checks: Checks

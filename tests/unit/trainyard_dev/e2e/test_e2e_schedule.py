@@ -1,4 +1,4 @@
-"""Checks side by side: conflicting ones in order, needs before what needs them, nothing lost when one fails."""
+"""Parallel checks: conflicting ones in order, needs before their dependents, no result lost when one fails."""
 
 import threading
 from typing import Any, cast

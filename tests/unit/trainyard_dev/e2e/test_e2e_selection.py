@@ -1,4 +1,4 @@
-"""Which checks a run runs: no id goes unnoticed, a choice brings what it needs, the main job stays small."""
+"""Selection of checks: no id is ignored, a selection includes what it needs, the main job stays small."""
 
 from collections.abc import Callable
 from pathlib import Path

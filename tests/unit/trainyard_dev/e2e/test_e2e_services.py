@@ -1,4 +1,4 @@
-"""What the check of services makes of a probe's lines, and what it takes for starving."""
+"""How the check of services reads a probe's lines, and what it counts as starvation."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path

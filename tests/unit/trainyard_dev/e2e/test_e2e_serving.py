@@ -1,4 +1,4 @@
-"""What checks of model servers take from elsewhere: rules of prometheus-adapter, and what a load brought back."""
+"""Inputs of the checks of model servers: rules of prometheus-adapter, and the results of a load."""
 
 import yaml
 

@@ -1,4 +1,4 @@
-"""The cluster's object store seen from this machine."""
+"""The cluster's object store as accessed from this machine."""
 
 import base64
 import socket
@@ -19,7 +19,7 @@ KEYS = {"endpoint": "https://store:9000", "access-key": "a", "secret-key": "s", 
 
 @pytest.fixture
 def port() -> int:
-    """A port where nobody listens."""
+    """An unused port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""What counts as lost, and what as read again from the beginning, of a pod that wrote while collectors were away."""
+"""Lines counted as lost, or as read again from the beginning, of a pod that wrote while collectors were down."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The README's commands: each is run as it stands or says why not, and a walk is one session of a shell."""
+"""The README's commands: each is run as written or states why not, and a walk is one shell session."""
 
 import os
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Who fills in plain manifests on the test cluster."""
+"""How plain manifests are filled in on the test cluster."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The mock NVML library, asked through ctypes as node preparation and the device plugin ask it."""
+"""The mock NVML library, called through ctypes as node preparation and the device plugin call it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Where a cluster's images come from: pulled or built, as asked for or as the network allows."""
+"""Where a cluster's images come from: pulled or built, as requested or as the network allows."""
 
 import dataclasses
 from pathlib import Path

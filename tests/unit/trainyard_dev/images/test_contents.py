@@ -1,4 +1,4 @@
-"""What images with CUDA hold, by their pins and by what Python finds."""
+"""Contents of images with CUDA, by their pins and by what Python finds."""
 
 import json
 import subprocess

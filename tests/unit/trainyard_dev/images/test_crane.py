@@ -1,4 +1,4 @@
-"""Images saved, loaded and mirrored by crane, at a registry that it serves: digests stay, what is whole isn't moved."""
+"""Images saved, loaded and mirrored by crane, at a registry that it serves: digests stay, complete ones are skipped."""
 
 import base64
 import functools
@@ -167,7 +167,7 @@ class Locked(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("by", ["docker", "podman"])
 def test_a_token_is_fetched_with_the_stored_login(tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Podman's login counts beside a file of docker's that knows others."""
+    """Podman's log-in is used even if docker's file has others."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         host = f"127.0.0.1:{server.server_address[1]}"

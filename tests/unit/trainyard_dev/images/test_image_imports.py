@@ -1,4 +1,4 @@
-"""What a new image for training is asked before it counts as made."""
+"""Checks of a new training image before it counts as built."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Images: the keys by which they are known, their build contexts, and the base they stand on."""
+"""Images: their cache keys, their build contexts, and their base."""
 
 import dataclasses
 import subprocess

@@ -1,4 +1,4 @@
-"""The registry that nodes ask first: names in it, what was pushed, and images of a user."""
+"""The registry that nodes use first: names in it, pushed images, and images of a user."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Images made beside the work that needs them: in the order of need, each once, and a failure reaches who waits."""
+"""Images built in parallel with the work that needs them: in order of need, each once; failures reach waiting work."""
 
 import threading
 from pathlib import Path
@@ -14,7 +14,7 @@ from trainyard_dev.versions import Image, load
 
 
 class World:
-    """What is made, in its order; a test may hold or fail one of them."""
+    """A record of the images made, in order; a test may delay or fail one of them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[str] = []

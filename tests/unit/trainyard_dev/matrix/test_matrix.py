@@ -1,4 +1,4 @@
-"""What ran on which Kubernetes, when support ends, and the page and the charts that follow from it."""
+"""Tests run on each Kubernetes, ends of support, and the page and the charts derived from them."""
 
 import datetime
 import json
@@ -67,7 +67,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(tree: Path) -> list[str]:
-    """What `verify` says of support: the file's own differences, the page, the charts' newest Kubernetes."""
+    """The findings of `verify` about support: the file's own differences, the page, the charts' newest Kubernetes."""
     pages.write(made := Tree(tree, dry=True))
     charts.ceiling(made)
     return [str(one) for one in [*(Difference(*one) for one in support.differences(tree, RAW)), *made.differences()]]

@@ -28,7 +28,7 @@ def pushing(program: Callable[[str, str], Path], cache: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("cuda", [False, True])
 def test_our_own_images_go_to_a_registry(pushing: Path, trainyard: Callable[..., Any], cuda: bool) -> None:
-    """Those with CUDA, of several GB, where they are asked for."""
+    """Images with CUDA, of several GB, only where they are requested."""
     more = ["--cuda"] if cuda else []
     ended = trainyard("images", "push", "registry.example.org/mirror/", "--images", "pull", *more)
     assert (ended.code, ended.err) == (0, "")

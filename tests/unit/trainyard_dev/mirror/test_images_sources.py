@@ -1,4 +1,4 @@
-"""Where each image is read: what nobody publishes from our own registry, the rest from where it is published."""
+"""Sources of images: unpublished ones from our own registry, the rest from where they are published."""
 
 import subprocess
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Values that name our own images by digest: what the registry holds, in a form that the chart takes."""
+"""Values that name our own images by digest: those in the registry, in a form that the chart accepts."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing is wider than the window, and whatever failed comes first."""
+"""The report in a real browser: nothing is wider than the window, and failures come first."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages of dashboards and the costs of options: what is drawn is what was measured."""
+"""The pages of dashboards and the costs of options: drawings match the measurements."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The report's page: balanced, self-contained, escaped, and saying what matters."""
+"""The report's page: balanced, self-contained, escaped, and complete."""
 
 import base64
 import re

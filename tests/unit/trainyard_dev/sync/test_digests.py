@@ -1,4 +1,4 @@
-"""`trainyard versions digests`: what registries say is written where nothing is pinned, and never over what is."""
+"""`trainyard versions digests`: registries' digests are written where none is pinned, and never over a pinned one."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What images can import is written from their packages, and a file that differs is found."""
+"""The lists of images' importable modules are written from their packages, and a differing file is found."""
 
 import importlib.metadata
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_raised_package_is_a_difference(tree: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_modules_of_packages_that_are_installed_here_are_those_of_their_metadata() -> None:
-    """Those of all others are imported in their image: e2e train.imports-*."""
+    """Modules of all other packages are imported in their image: e2e train.imports-*."""
     raw = yaml.load((ROOT / packages.LIST).read_text(), yaml.BaseLoader)
     named = {name for one in packages.wishes(ROOT, packages.locked(ROOT)).images.values() for name in one.pins}
     compared = 0

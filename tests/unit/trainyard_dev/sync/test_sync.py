@@ -174,7 +174,7 @@ OURS = "replace (\n\ta => a v1.1\n\tb => b v1\n\td => d v1\n\tgone => gone v1\n)
 
 @pytest.fixture
 def calls(tree: Path, tmp_path: Path, program: Program) -> Callable[..., list[str]]:
-    """What is asked of Go for a set whose go.mod has an earlier version, and whose upstream's replacements moved."""
+    """The calls of Go for a set whose go.mod has an earlier version, and whose upstream's replacements moved."""
     (tmp_path / "v1.14.1.mod").write_text(OLD)
     (tmp_path / "v1.15.0.mod").write_text(NEW)
     (tree / f"{SET}/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)

@@ -1,4 +1,4 @@
-"""`trainyard versions wheels`: hashes are asked for what is new, and what a package asks for is there or left out."""
+"""`trainyard versions wheels`: new hashes are queried, and each requirement is present or excluded."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Binaries from pinned modules: what decides their place in the cache, and how a failing build ends."""
+"""Binaries from pinned modules: what determines their place in the cache, and how a failing build ends."""
 
 import dataclasses
 import json

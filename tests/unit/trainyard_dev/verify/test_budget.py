@@ -56,13 +56,13 @@ def git(tmp_path: Path) -> Git:
 
 
 def of_classes(root: Path, ledger: dict[str, Any]) -> list[str]:
-    """What `verify` says of where files come from."""
+    """The findings of `verify` about the classes of files."""
     found = classes.differences(classes.entries(ledger), classes.tracked(root), MADE)
     return [f"{file}: {what}" for file, what, _ in found]
 
 
 def of_budget(root: Path, ledger: dict[str, Any]) -> list[str]:
-    """What `verify` says of the figures."""
+    """The findings of `verify` about the figures."""
     listed, texts = classes.entries(ledger), classes.tracked(root)
     found = budget.differences(root, ledger, budget.figures(ledger, listed, texts), listed, texts)
     return [f"{file}: {what}" for file, what, _ in found]

@@ -1,4 +1,4 @@
-"""The commit hook that `make` installs: a long subject is refused, and nobody's own hooks are replaced."""
+"""The commit hook that `make` installs: a long subject is refused, and a user's own hooks are never replaced."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""`trainyard verify`: each kind of copy that can disagree is found, named by file, with what to change."""
+"""`trainyard verify`: each kind of differing copy is found, named by file, with what to change."""
 
 import importlib.metadata
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""What makes JupyterHub the hub of a platform's notebooks: who comes in, which pod they get, and whose token makes it.
+"""Makes JupyterHub the hub of a platform's notebooks: who may log in, which pod they get, and whose token creates it.
 
-`jupyterhub_config.py` calls `notebook_hub.config.configure`. All that a site decides is in one JSON file, which
+`jupyterhub_config.py` calls `notebook_hub.config.configure`. All of a site's settings are in one JSON file, which
 the chart writes (`settings`).
 """

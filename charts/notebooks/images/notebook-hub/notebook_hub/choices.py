@@ -1,4 +1,4 @@
-"""What a person may choose, and the page on which they do: a team of theirs, and a size."""
+"""The choices of a person and the form for them: one of their teams, and a size."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from notebook_hub.settings import Profile, Settings, Team
 
 
 class RefusedError(ValueError):
-    """A choice that the person doesn't have; the sentence is shown to them."""
+    """A choice that the person may not make; the message is shown to them."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Where a notebook runs and how large it is."""
+    """A choice of where a notebook runs and how large it is."""
 
     team: Team
     profile: Profile
 
 
 def offered(settings: Settings, teams: Sequence[Team]) -> str:
-    """The form, or "" where there is nothing to choose."""
+    """Returns the form, or "" where there is nothing to choose."""
     if len(teams) < 2 and len(settings.profiles) < 2:
         return ""
     return "\n".join(
@@ -35,12 +35,12 @@ def offered(settings: Settings, teams: Sequence[Team]) -> str:
 
 
 def sent(form: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """What the form said, as the hub keeps it."""
+    """Returns the submitted form as the hub keeps it."""
     return {name: form[name][0] for name in ("team", "profile") if form.get(name)}
 
 
 def chosen(settings: Settings, person: str, teams: Sequence[Team], options: Mapping[str, Any]) -> Choice:
-    """What the person gets; the first of each where they said nothing.
+    """Returns the person's choice; the first of each where they chose nothing.
 
     Raises:
         RefusedError: they are in no team with notebooks, not in that one, or there is no such size.

@@ -23,15 +23,15 @@ IMAGE = "NOTEBOOK_IMAGE"
 KEYS = ("JUPYTERHUB_CRYPT_KEY", "CONFIGPROXY_AUTH_TOKEN", "OIDC_CLIENT_SECRET", IMAGE)
 ANSWER_S = 10
 CULLER = "idle-culler"
-# A notebook sees its person's state, in which the token lies; a person sees no more of the hub than their own.
+# A notebook may read its person's state, which has the token; a person sees only their own part of the hub.
 OWN_STATE = "admin:auth_state!user"
 
 
 def configure(c: Any, env: Mapping[str, str] | None = None) -> None:
-    """Writes all of the configuration into `c`.
+    """Writes the whole configuration into `c`.
 
     Raises:
-        SettingsError: the settings don't fit, a key is missing, or the issuer doesn't say where it logs people in.
+        SettingsError: the settings are invalid, a key is missing, or the issuer doesn't publish its endpoints.
     """
     env = os.environ if env is None else env
     if missing := [name for name in KEYS if not env.get(name)]:
@@ -80,7 +80,7 @@ def _login(c: Any, settings: Settings, env: Mapping[str, str]) -> None:
     who.auth_refresh_age = 60
     who.refresh_pre_spawn = True
     who.admin_users = set()
-    who.any_allow_config = True  # who comes in says check_allowed
+    who.any_allow_config = True  # check_allowed decides who may log in
     if oidc.ca_file:
         who.http_request_kwargs = {"ca_certs": oidc.ca_file}
 
@@ -121,14 +121,14 @@ def _roles(c: Any, settings: Settings) -> None:
             "services": [CULLER],
         }
     ]
-    # In the same pod, not by the Service, which leads nowhere until the hub is ready.
+    # In the same pod, not by the Service, which has no endpoint until the hub is ready.
     own = f"http://127.0.0.1:{urlsplit(settings.api_url).port}/hub/api"
     command = [sys.executable, "-m", "jupyterhub_idle_culler", f"--url={own}", f"--timeout={settings.idle}"]
     c.JupyterHub.services = [{"name": CULLER, "command": [*command, f"--cull-every={settings.cull_every}"]}]
 
 
 def _endpoints(oidc: Oidc) -> tuple[str, str]:
-    """Where people log in and tokens are issued, asked of the issuer where the settings don't say."""
+    """URLs for log-in and tokens, from the settings or else from the issuer."""
     if oidc.authorize_url and oidc.token_url:
         return oidc.authorize_url, oidc.token_url
     address = f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration"

@@ -1,7 +1,7 @@
-"""Who comes in: members of teams with notebooks, by the issuer whose tokens the API server takes, too.
+"""Log-in of members of teams with notebooks, by the issuer whose tokens the API server accepts, too.
 
-The person's ID token lies in the hub's state of them, so that their notebook can ask for it; what makes new ones lies
-there closed. A person whose token can't be renewed has left, or has to log in again.
+The person's ID token is in the hub's state of them, so that their notebook can get it; the refresh token is there,
+encrypted. A person whose token can't be renewed has left, or has to log in again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from notebook_hub import names, tokens
 from notebook_hub.settings import Settings, Team
 
 Object = dict[str, Any]
-# An issuer that does not answer says nothing of who has left: so long it ends no notebook, and neither does its flood.
+# While the issuer does not answer, it is unknown who has left, so that no notebook is ended for so long.
 SILENCE_S = 3600.0
 
 
@@ -32,11 +32,11 @@ class MemberAuthenticator(GenericOAuthenticator):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._turns: dict[str, asyncio.Lock] = {}  # by person
-        self._last: dict[str, tuple[str, Object]] = {}  # what was renewed with, and what came of it
+        self._last: dict[str, tuple[str, Object]] = {}  # refresh token used, and the result
         self._silent: dict[str, float] = {}  # since when the issuer has not answered, by person
 
     def normalize_username(self, username: str) -> str:
-        """The name as the API server has it: lower-case letters would make two persons one."""
+        """Returns the name as the API server has it, as lower case could make two persons one."""
         return username
 
     def validate_username(self, username: str) -> bool:
@@ -49,7 +49,7 @@ class MemberAuthenticator(GenericOAuthenticator):
         return True
 
     def user_info_to_username(self, user_info: Object) -> str:
-        """The claim, by which the API server knows the person, too: an address must be the person's proved one.
+        """Returns the claim by which the API server identifies the person, too; an e-mail address must be verified.
 
         Raises:
             HTTPError: 403 with the reason.
@@ -67,7 +67,7 @@ class MemberAuthenticator(GenericOAuthenticator):
         return person
 
     def build_auth_state_dict(self, token_info: Object, user_info: Object) -> Object:
-        """What is kept of a log-in: notebooks of the person may read it, so nothing in it outlives the token."""
+        """Returns the state of a log-in; the person's notebooks may read it, so nothing in it outlives the token."""
         groups = user_info.get(self.settings.oidc.groups_claim) or []
         token = token_info.get("id_token") or ""
         return {
@@ -78,12 +78,12 @@ class MemberAuthenticator(GenericOAuthenticator):
         }
 
     async def update_auth_model(self, auth_model: Object) -> Object:
-        """Nobody administers the hub by its pages."""
+        """Makes no user an administrator of the hub's pages."""
         return {**auth_model, "admin": False}
 
     async def check_allowed(self, username: str, auth_model: Object | None) -> bool:
-        """Members of a team with notebooks. Raises HTTPError: 403 with the reason."""
-        if auth_model is None:  # asked without a log-in; each request is asked again
+        """Allows members of a team with notebooks. Raises HTTPError: 403 with the reason."""
+        if auth_model is None:  # called without a log-in; each request is checked again
             return True
         if not self.teams_of(username, auth_model.get("auth_state")):
             raise web.HTTPError(
@@ -93,17 +93,17 @@ class MemberAuthenticator(GenericOAuthenticator):
         return True
 
     def teams_of(self, person: str, state: Object | None) -> tuple[Team, ...]:
-        """The person's teams with notebooks, by what the issuer said at the last log-in or renewal."""
+        """Returns the person's teams with notebooks, as of the last log-in or renewal."""
         found: tuple[Team, ...] = self.settings.teams_of(person, (state or {}).get("groups") or [])
         return found
 
     def unsaid(self, person: str) -> bool:
-        """Whether nobody knows if the person has left, as the issuer does not answer; an hour at most."""
+        """Whether it is unknown if the person has left, as the issuer does not answer; for an hour at most."""
         since = self._silent.get(person)
         return since is not None and time.time() - since < SILENCE_S
 
     async def refresh_user(self, user: Any, handler: Any = None, **_: Any) -> Any:
-        """A new token when the old one is about to end. False: the person has to log in again."""
+        """Renews a token that is about to end. False: the person has to log in again."""
         state = await user.get_auth_state()
         if not state:
             return False
@@ -111,7 +111,7 @@ class MemberAuthenticator(GenericOAuthenticator):
             return False
         if state.get("expires", 0) - time.time() > self.settings.renew_before:
             return True
-        # Issuers take a refresh token once, and requests come side by side: the first renews, the others get the same.
+        # A refresh token is valid once, and requests are concurrent: the first renews, the others get its result.
         async with self._turns.setdefault(user.name, asyncio.Lock()):
             used, model = self._last.get(user.name, ("", {}))
             if used and used == state.get("sealed"):

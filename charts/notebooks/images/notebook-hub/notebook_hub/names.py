@@ -1,4 +1,4 @@
-"""How a notebook is called: by its person's name, so that the API server can tell whose it is.
+"""Names of notebooks, made from the person's name, so that the API server can tell whose one is.
 
 The admission rule policies/notebook-names.yaml writes names the same way.
 """
@@ -10,14 +10,14 @@ import re
 PREFIX = "trainyard-notebook-"
 LABEL = "trainyard.io/notebook"
 LONGEST = 63  # of a pod's name, which becomes its host's name
-# What the admission rule knows to write, too. A name with other signs could never have a notebook. One with a slash
-# neither: hub and proxy would take it for a server or a page of the person whose name stands before.
+# Characters that the admission rule supports, too; other names could never have a notebook. Nor one with a slash:
+# hub and proxy would take it for a server or a page of the person named before the slash.
 SIGNS = frozenset("-._@+:|#=~")
 PERSON = re.compile(rf"[A-Za-z0-9{re.escape(''.join(sorted(SIGNS)))}]+")
 
 
 class UnfitNameError(ValueError):
-    """A person's name that no notebook can have."""
+    """A person's name from which no notebook's name can be made."""
 
 
 def slug(person: str) -> str:
@@ -26,7 +26,7 @@ def slug(person: str) -> str:
     No two persons have the same.
 
     Raises:
-        UnfitNameError: the name is empty, has a sign that the rule of names doesn't know, or is too long for a pod.
+        UnfitNameError: the name is empty, has a character that the rule doesn't support, or is too long.
     """
     if not PERSON.fullmatch(person):
         known = " ".join(sorted(SIGNS))

@@ -1,4 +1,4 @@
-"""The pod of a notebook, as KubeSpawner's settings: restricted, without a token of its own, known by its label."""
+"""The pod of a notebook, as KubeSpawner's settings: restricted, without its own token, identified by its label."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from notebook_hub.settings import Profile, Settings, Storage, Team
 
 Object = dict[str, Any]
 USER = 1000
-TELLS_S, LEAST_S = 300, 10  # how often a notebook tells the hub of its work: JupyterHub's own rhythm, and the quickest
+TELLS_S, LEAST_S = 300, 10  # how often a notebook reports activity to the hub: JupyterHub's default, and the least
 HOME, WORKSPACE, SHARED = "/home/notebook", "/workspace", "/shared"
 CLUSTER = "/etc/trainyard/cluster"
-# A notebook's token would be visible to everyone who sees the pod, so these go by a Secret.
+# A notebook's token would be visible to everyone who sees the pod, so these are in a Secret.
 SECRET = ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN")
 QUEUE, PREEMPTABLE = "scheduling.volcano.sh/queue-name", "volcano.sh/preemptable"
 # As in pods of training jobs.
@@ -27,7 +27,7 @@ STORE = {
 
 
 def traits(settings: Settings, person: str, choice: Choice) -> Object:
-    """KubeSpawner's traits by name, for one start. All that another start may have set is there."""
+    """KubeSpawner's traits by name, for one start, including all that another start may have set."""
     team, profile = choice.team, choice.profile
     volumes, mounts = _volumes(settings.storage, person)
     return {
@@ -55,12 +55,12 @@ def traits(settings: Settings, person: str, choice: Choice) -> Object:
 
 
 def size(memory: str) -> int:
-    """Bytes of a quantity such as 4Gi: JupyterHub has other words for them."""
+    """Bytes of a quantity such as 4Gi, which JupyterHub writes differently."""
     return int(memory[:-2]) << {"Mi": 20, "Gi": 30, "Ti": 40}[memory[-2:]]
 
 
 def fixed() -> Object:
-    """Traits that every notebook has, for any person."""
+    """Traits that all notebooks share."""
     return {
         "automount_service_account_token": False,
         "service_account": "training",
@@ -92,7 +92,7 @@ def fixed() -> Object:
 
 
 def extra(profile: Profile) -> Object:
-    """What KubeSpawner has no trait for."""
+    """Parts of the pod for which KubeSpawner has no trait."""
     found: Object = {"enableServiceLinks": False, "restartPolicy": "Never", "terminationGracePeriodSeconds": 30}
     if profile.deadline:
         found["activeDeadlineSeconds"] = profile.deadline
@@ -100,9 +100,9 @@ def extra(profile: Profile) -> Object:
 
 
 def environment(team: Team, profile: Profile, idle: int) -> Object:
-    """Variables of a notebook. On a node with GPUs an image may show all of them by itself, so none is said.
+    """Variables of a notebook. On a node with GPUs an image may show all of them by default, so `void` hides them.
 
-    A notebook tells the hub of its work at least four times before it would count as idle.
+    A notebook reports activity to the hub at least four times before it would count as idle.
     """
     found = {
         "HOME": HOME,
@@ -115,7 +115,7 @@ def environment(team: Team, profile: Profile, idle: int) -> Object:
 
 
 def store(storage: Storage) -> list[Object]:
-    """Variables out of the Secret of the team's key to the store; a team without one has none."""
+    """Variables from the Secret of the team's key to the store; none for a team without a key."""
     if not storage.store_secret:
         return []
     return [

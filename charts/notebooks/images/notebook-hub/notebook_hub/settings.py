@@ -1,4 +1,4 @@
-"""What a site decides of its notebooks, as the chart writes it into one JSON file."""
+"""A site's settings for notebooks, as the chart writes them into one JSON file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMORY = re.compile("[1-9][0-9]*(Mi|Gi|Ti)")
 
 
 class SettingsError(ValueError):
-    """Settings that the hub can't run by: what is wrong, where, and what to write."""
+    """Settings with which the hub can't run: what is wrong, where, and what to write."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Profile:
     """A size of notebook.
 
     Args:
-        cpu, cpu_limit: cores; a limit of 0 is as much as is asked for, and so is an empty one of memory.
-        image: "" for the hub's own choice.
-        deadline: seconds until it ends, whatever it does; 0 for one that only idleness ends.
+        cpu, cpu_limit: cores; a limit of 0 equals the request, and so does an empty one of memory.
+        image: "" for the hub's default.
+        deadline: seconds until it ends even if active; 0 for one that only idleness ends.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Oidc:
-    """The issuer and how the API server makes names of its claims."""
+    """The issuer, and how the API server maps its claims to names."""
 
     issuer: str
     client_id: str
@@ -78,7 +78,7 @@ class Oidc:
 
 @dataclass(frozen=True)
 class Storage:
-    """Claims of a notebook. Empty names are left out."""
+    """Claims that a notebook mounts. Empty names are left out."""
 
     home_class: str = ""
     home_size: str = ""
@@ -89,13 +89,13 @@ class Storage:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it.
+    """All settings.
 
     Args:
         idle: seconds until an idle notebook ends, 0 for never; cull_every: seconds between two readings.
         start: seconds that a pod may take until it runs.
         renew_before: seconds before a person's token ends at which it is renewed.
-        blocked: people whom the API server takes no token of, whatever the issuer says; in any letters.
+        blocked: people whose tokens the API server refuses, whatever the issuer says; case is ignored.
     """
 
     url: str
@@ -135,9 +135,9 @@ _LISTS: dict[str, type] = {"teams": Team, "profiles": Profile}
 
 
 def read(file: Path, image: str) -> Settings:
-    """The settings of a file; `image` is that of sizes which name none. Raises SettingsError.
+    """Reads the settings from a file; `image` is used for sizes that name none. Raises SettingsError.
 
-    An authority of the issuer's that isn't there is none: the machine's count.
+    Without the file of the issuer's authority the machine's authorities are used.
     """
     try:
         data = json.loads(file.read_text())
@@ -149,7 +149,7 @@ def read(file: Path, image: str) -> Settings:
 
 
 def parsed(data: Any, where: str = "settings") -> Settings:
-    """Settings of what the JSON says. Raises SettingsError."""
+    """Parses settings from JSON data. Raises SettingsError."""
     made = _made(Settings, data, where)
     if not made.profiles:
         raise SettingsError(f"{where} has no profile, so that nobody could start a notebook: name one in profiles")

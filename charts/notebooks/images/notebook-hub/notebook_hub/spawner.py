@@ -1,6 +1,6 @@
-"""Starts notebooks: in a team's namespace, made with the person's own token, so that every rule asks the person.
+"""Starts notebooks in a team's namespace, created with the person's own token, so that every rule applies to them.
 
-The hub's own account sees and ends notebooks, and makes the Secret with a notebook's token.
+The hub's own account reads and deletes notebooks, and makes the Secret with a notebook's token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class NotStartedError(web.HTTPError):
-    """Why a notebook did not start, in a sentence for the person; of other errors JupyterHub's page says nothing."""
+    """The reason why a notebook did not start, for the person; JupyterHub's page hides other errors."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(403, reason)
@@ -34,7 +34,7 @@ class NotStartedError(web.HTTPError):
 
 
 class TeamSpawner(KubeSpawner):
-    """One notebook of one person."""
+    """The spawner of one notebook of one person."""
 
     api: Any
     settings: Any = Instance(Settings, config=True, help="What the site decides.")
@@ -45,7 +45,7 @@ class TeamSpawner(KubeSpawner):
         self._secret_name = ""
 
     async def load_user_options(self) -> None:
-        """Settles team and size. Raises NotStartedError."""
+        """Sets team and size. Raises NotStartedError."""
         state = await self.user.get_auth_state()
         teams = self.authenticator.teams_of(self.user.name, state)
         try:
@@ -59,7 +59,7 @@ class TeamSpawner(KubeSpawner):
         self._pvc_exists = False  # each team has a home of its own
 
     async def get_pod_manifest(self) -> Any:
-        """The pod, whose tokens are in a Secret that `put_secret` makes once the pod is there."""
+        """Returns the pod, whose tokens are in a Secret that `put_secret` makes once the pod exists."""
         pod = await super().get_pod_manifest()
         [container] = pod.spec.containers
         values = {one.name: one.value for one in container.env}
@@ -72,13 +72,13 @@ class TeamSpawner(KubeSpawner):
         return pod
 
     def get_pvc_manifest(self) -> Any:
-        """The claim of the home, without the annotation of old that would go before its class."""
+        """Returns the claim of the home, without the legacy annotation that would override its class."""
         claim = super().get_pvc_manifest()
         (claim.metadata.annotations or {}).pop(OLD_CLASS, None)
         return claim
 
     async def put_secret(self, pod: Object) -> None:
-        """Makes the Secret that the pod waits for; it goes with the pod."""
+        """Makes the Secret that the pod waits for, owned by the pod."""
         owner = client.V1OwnerReference(
             api_version="v1", kind="Pod", name=pod["metadata"]["name"], uid=pod["metadata"]["uid"]
         )
@@ -95,7 +95,7 @@ class TeamSpawner(KubeSpawner):
             return await self._explained(super()._make_create_pvc_request(pvc, request_timeout))
 
     async def poll(self) -> int | None:
-        """None while the notebook runs. It ends when its person has left, or their token is renewed no more."""
+        """None while the notebook runs. Ends it when its person has left, or their token is no longer renewed."""
         status: int | None = await super().poll()
         if status is not None or await self._may_go_on():
             return status
@@ -117,7 +117,7 @@ class TeamSpawner(KubeSpawner):
 
     @asynccontextmanager
     async def _in_the_name_of_the_person(self) -> AsyncIterator[None]:
-        """Requests of the body go with the person's token. Raises NotStartedError when there is none that holds."""
+        """Sends requests of the body with the person's token. Raises NotStartedError when there is no valid one."""
         state = await self.user.get_auth_state() or {}
         if not state.get("id_token") or state.get("expires", 0) <= time.time():
             raise NotStartedError("your log-in has ended: log out of the hub, log in again and start the notebook")
@@ -135,7 +135,7 @@ class TeamSpawner(KubeSpawner):
             await person.close()
 
     async def _explained(self, request: Awaitable[Any]) -> Any:
-        """What the request gives. Raises NotStartedError with what the API server said against it."""
+        """Returns the request's result. Raises NotStartedError with the API server's reason for refusing it."""
         try:
             return await request
         except ApiException as error:
@@ -145,17 +145,17 @@ class TeamSpawner(KubeSpawner):
 
 
 def apply_options(spawner: TeamSpawner, options: Object) -> None:
-    """Nothing: `load_user_options` looks at them when the notebook starts."""
+    """Does nothing: `load_user_options` reads the options when the notebook starts."""
 
 
 async def form(spawner: TeamSpawner) -> str:
-    """The page on which its person chooses; "" where there is nothing to choose."""
+    """Returns the form on which its person chooses; "" where there is nothing to choose."""
     state = await spawner.user.get_auth_state()
     return choices.offered(spawner.settings, spawner.authenticator.teams_of(spawner.user.name, state))
 
 
 async def put_secret(spawner: TeamSpawner, pod: Object) -> None:
-    """As KubeSpawner calls it when the pod is there."""
+    """Hook that KubeSpawner calls when the pod exists."""
     await spawner.put_secret(pod)
 
 

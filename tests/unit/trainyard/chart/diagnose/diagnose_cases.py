@@ -1,4 +1,4 @@
-"""What each rule is held against: the rule, words of its sentence, and what is broken; of the cluster, then of pods."""
+"""Cases of each rule: the rule, words of its message, and what is broken; for the cluster, then for pods."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects as a real cluster shows them, well and sick, for the tests of the diagnosis."""
+"""Objects as in a real cluster, healthy and broken, for the tests of the diagnosis."""
 
 from typing import Any
 

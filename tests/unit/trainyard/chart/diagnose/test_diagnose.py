@@ -1,4 +1,4 @@
-"""The rules that name a cause: each on objects as a real cluster shows them, and none on a healthy cluster."""
+"""The rules that name a cause: each matches objects as in a real cluster, and none matches a healthy cluster."""
 
 from typing import Any
 

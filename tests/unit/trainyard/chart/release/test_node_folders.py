@@ -1,4 +1,4 @@
-"""Folders of nodes that collectors of logs write: read off their pods as the chart makes them, and emptied."""
+"""Folders on nodes that log collectors write: read from their rendered pods, and emptied."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What kfp's SDK writes before a component's command is read word by word; anything else is somebody's own."""
+"""The prefix that kfp's SDK writes before a component's command is parsed exactly; anything else is the user's own."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ V1 = ["sh", "-c", f'({V1_PIP} || {V1_PIP} --user) && "$0" "$@"', "python3", "-u"
 
 
 def written(**more: Any) -> list[str]:
-    """What the pinned SDK writes, from 2.7 on word for word the same."""
+    """The prefix that the pinned SDK writes, unchanged since 2.7."""
     return component_factory._get_packages_to_install_command(**more)
 
 

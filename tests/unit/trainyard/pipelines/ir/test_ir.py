@@ -1,4 +1,4 @@
-"""Pipelines load with lines, what is wrong with a file is one sentence with its place, and arguments are split."""
+"""Pipelines load with line numbers, an error in a file is one sentence with its place, and arguments are split."""
 
 from pathlib import Path
 

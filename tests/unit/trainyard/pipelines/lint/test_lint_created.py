@@ -1,4 +1,4 @@
-"""Objects that steps make: judged before the pipeline is sent, as the account that will make them."""
+"""Objects that steps create: checked before the pipeline is sent, as the account that will create them."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""Training steps: the job that a step of a pipeline would create is judged before the pipeline is sent."""
+"""Training steps: the job that a step of a pipeline would create is checked before the pipeline is sent."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ SITE = lint.site(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vis
 
 
 def written(folder: Path, name: str, text: str) -> Path:
-    """A pipeline beside the components that it imports."""
+    """Writes a pipeline next to the components that it imports."""
     shutil.copytree(ROOT / "pipelines" / "components", folder / "components")
     file = folder / name
     file.write_text(text)

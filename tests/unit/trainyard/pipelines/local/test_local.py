@@ -1,4 +1,4 @@
-"""Local runs: the order of tasks, arguments, what is said and refused."""
+"""Local runs: the order of tasks, arguments, output and refusals."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The example pipelines on this machine, from their data to a model, and what is said where they can't."""
+"""The example pipelines on this machine, from their data to a model, and the error where they can't run."""
 
 import gzip
 import importlib

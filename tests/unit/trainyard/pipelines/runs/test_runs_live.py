@@ -1,4 +1,4 @@
-"""The live view on a terminal of the test's own: keys choose a step, its log is shown, leaving ends the view only."""
+"""The live view on a terminal made by the test: keys select a step, its log is shown, leaving ends only the view."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""A step with a cache is one step again, whatever Argo made of it."""
+"""A step with a cache is shown as one step, whatever nodes Argo made for it."""
 
 from trainyard.pipelines.runs.memoization import unwrap
 

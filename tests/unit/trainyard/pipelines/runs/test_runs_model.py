@@ -1,4 +1,4 @@
-"""Runs as people see them, out of the nodes that Argo's controller leaves."""
+"""Runs as users see them, from the nodes that Argo's controller leaves."""
 
 import base64
 import copy
@@ -224,7 +224,7 @@ def test_a_failure_is_explained_by_its_step() -> None:
 
 
 def test_the_log_ends_with_the_error() -> None:
-    """What was printed before an error may stand behind it."""
+    """Output printed before an error may come after it."""
     workflow = _workflow("Failed")
     error = "main: Error (exit code 1): ValueError: bad\n[KFP Executor] much else"
     workflow["status"]["nodes"]["t1"] |= {"phase": "Failed", "message": error}

@@ -1,4 +1,4 @@
-"""What stands around a run: queues, pods on their way, training jobs of steps, warnings."""
+"""The context of a run: queues, starting pods, training jobs of steps, warnings."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a run left: artifacts by the names that people give them, and of logs only the steps' own lines."""
+"""Results of a run: artifacts by their names in the pipeline, and only the steps' own lines of logs."""
 
 import pytest
 

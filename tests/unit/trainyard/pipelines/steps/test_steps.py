@@ -1,4 +1,4 @@
-"""Training steps without a server: names, words, outages, what pods say."""
+"""Training steps without a server: names, command words, outages, messages of pods."""
 
 from pathlib import Path
 from types import SimpleNamespace

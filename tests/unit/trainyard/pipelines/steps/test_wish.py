@@ -1,4 +1,4 @@
-"""The object that a step makes, and the conditions on it: its name, its owner, what is refused, when it has ended."""
+"""The object that a step creates, and its conditions: its name, its owner, refusals, and when it has ended."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`trainyard submit` and `trainyard runs`: what is wrong with a command line is said before anything is asked."""
+"""`trainyard submit` and `trainyard runs`: errors in a command line are reported before any request."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Gating at submission: who may be submitted when, and what `--after-started` waits for."""
+"""Gating at submission: which runs may be submitted when, and what `--after-started` waits for."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def group(
 
 
 def waited(priority: str, *polls: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """What somebody is told who waits for a turn in queue q."""
+    """The lines printed while waiting for a turn in queue q."""
     said: list[str] = []
     turn.wait(Cluster(*polls), "q", priority, said.append, 0)  # type: ignore[arg-type]
     return said

@@ -1,4 +1,4 @@
-"""What is sent is what was looked at: a pipeline is compiled and translated once."""
+"""The checked pipeline is the one sent: it is compiled and translated once."""
 
 from typing import Any
 

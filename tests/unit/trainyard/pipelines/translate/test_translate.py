@@ -1,4 +1,4 @@
-"""What a translation says of a whole run: whose it is, its size, its cache, its arguments and settings."""
+"""Translation of a whole run: its owner, size, cache, arguments and settings."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a translation says of the order of steps: conditions, what dangles, exit tasks."""
+"""Translation of the order of steps: conditions, dangling references, exit tasks."""
 
 import json
 from pathlib import Path

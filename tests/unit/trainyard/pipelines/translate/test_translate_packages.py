@@ -1,4 +1,4 @@
-"""A component as kfp's decorator writes it by default: its runtime is there, its packages are brought."""
+"""A component as kfp's decorator writes it by default: its runtime is present, its packages are supplied."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a translation says of a step's pod: amounts, GPUs, secrets, placement, claims, retries."""
+"""Translation of a step's pod: amounts, GPUs, secrets, placement, claims, retries."""
 
 import re
 from dataclasses import replace

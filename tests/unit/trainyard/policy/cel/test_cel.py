@@ -1,4 +1,4 @@
-"""The evaluator as its callers use it: places, errors, values of their own.
+"""The evaluator as its callers use it: places, errors, custom values.
 
 tests/policies/test_cel.py holds values against a real API server; what the policies say is in test_policy_offline.
 """

@@ -1,4 +1,4 @@
-"""The table of what is filled in, applied to manifests without an API server."""
+"""The table of filled-in defaults, applied to manifests without an API server."""
 
 import copy
 import dataclasses

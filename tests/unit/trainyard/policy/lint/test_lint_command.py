@@ -1,4 +1,4 @@
-"""`trainyard lint`: what it prints, in which form, and how it ends."""
+"""`trainyard lint`: its output, formats and exit codes."""
 
 import json
 import re

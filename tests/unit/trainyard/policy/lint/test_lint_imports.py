@@ -1,4 +1,4 @@
-"""TY304: what an image of the platform can't import, of the code beside trainyard.yaml and of text in pods."""
+"""TY304: imports that an image of the platform lacks, in the code next to trainyard.yaml and in text in pods."""
 
 from pathlib import Path
 

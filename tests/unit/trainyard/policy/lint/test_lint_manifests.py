@@ -169,7 +169,7 @@ EACH_FILE = pytest.mark.parametrize("file", BEGINNINGS)
 
 
 def test_a_field_under_a_wrong_name_hides_nothing_else_of_its_pod() -> None:
-    """What is said must be all, so that nobody has to ask again after following it."""
+    """All findings are reported at once, so that no second round is needed."""
     text = broken(JOB, "          automountServiceAccountToken: false\n", "          parallelism: 2\n")
     text = broken(text, "          securityContext:\n", "          securityContxt:\n")
     assert {finding.code for finding in check_text(text, "job.yaml", site())} == {"TY105", "p16"}

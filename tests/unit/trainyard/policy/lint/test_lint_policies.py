@@ -1,4 +1,4 @@
-"""What admission would refuse, lint refuses: each case beside the rules, of a kind that users submit."""
+"""Lint refuses what admission would refuse: each case of the rules, of a kind that users submit."""
 
 import copy
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a newcomer's file would be refused for or fail of, beyond its form: rights, operators, Argo, the network."""
+"""Why a newcomer's file would be refused or fail, beyond its form: rights, operators, Argo, the network."""
 
 import json
 from collections.abc import Callable

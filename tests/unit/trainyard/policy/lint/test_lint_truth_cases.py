@@ -1,4 +1,4 @@
-"""One thing wrong in a file that is otherwise clean: what lint says of it, and at which line."""
+"""Single errors in otherwise clean files: lint's finding, and its line."""
 
 import json
 

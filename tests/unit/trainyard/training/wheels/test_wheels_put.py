@@ -1,4 +1,4 @@
-"""Wheels that the platform engineer may bring: which the images' Python can install."""
+"""Wheels supplied by the platform engineer: those that the images' Python can install."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The QEMU guest: its initial files, how it is started, and how what it says is judged."""
+"""The QEMU guest: its initial files, how it is started, and how its output is judged."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The stand-in of an MLflow server as a pod runs it, and what the check reads of its log."""
+"""The stand-in of an MLflow server as a pod runs it, and what the check reads from its log."""
 
 import json
 import subprocess

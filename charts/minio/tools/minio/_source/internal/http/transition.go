@@ -18,13 +18,13 @@ import (
 )
 
 // TransitionEnv names a file with a time in seconds since 1970. Until then a server with a certificate also answers
-// without TLS, on the same port: programs that started before it had one go on. Without the file it does not.
+// without TLS, on the same port: programs that started before it had one continue. Without the file it does not.
 const TransitionEnv = "TRAINYARD_PLAIN_UNTIL_FILE"
 
-// How seldom, at most, a connection without TLS looks whether it may go on.
+// The longest time after which a connection without TLS checks whether it may continue.
 const transitionCheck = 5 * time.Second
 
-// The first byte of a TLS handshake; no request over HTTP/1 begins so.
+// The first byte of a TLS handshake; no request over HTTP/1 begins with it.
 const tlsHandshake = 0x16
 
 func transitionOpen(file string) bool {
@@ -84,7 +84,7 @@ func (l *transitionListener) give(result acceptResult) bool {
 	}
 }
 
-// sort looks at the first byte of a connection. The connection's own deadline ends a client that sends none.
+// sort checks the first byte of a connection. The connection's own deadline ends a client that sends none.
 func (l *transitionListener) sort(conn net.Conn) {
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(conn, first); err != nil {
@@ -116,7 +116,7 @@ func (l *transitionListener) Close() error {
 	return l.Listener.Close()
 }
 
-// begunConn gives back the byte that was read to sort it.
+// begunConn is a connection that returns the byte that was read to sort it.
 type begunConn struct {
 	net.Conn
 	first []byte
@@ -131,7 +131,7 @@ func (c *begunConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// plainConn ends with the transition, also where a client keeps its connection.
+// plainConn is a connection that ends with the transition, even if its client keeps it open.
 type plainConn struct {
 	net.Conn
 	file    string

@@ -15,7 +15,7 @@ func CanIgnoreSignal(s os.Signal) bool {
 	return s == syscall.SIGCHLD || s == syscall.SIGURG
 }
 
-// Kill signals the process's whole group, or the process where its group can't be had.
+// Kill signals the process's whole group, or only the process if its group is unknown.
 func Kill(pid int, s syscall.Signal) error {
 	if group, err := syscall.Getpgid(pid); err == nil {
 		return syscall.Kill(-group, s)
@@ -23,7 +23,7 @@ func Kill(pid int, s syscall.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
-// Setpgid gives a process that is about to start a group of its own.
+// Setpgid gives a process that is about to start its own group.
 func Setpgid(a *syscall.SysProcAttr) {
 	a.Setpgid = true
 }
