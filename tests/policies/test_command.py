@@ -131,7 +131,7 @@ def test_verdicts_as_table_and_as_data(run: Run, tmp_path: Path, vision: Site, m
     [
         ("a: [", "is not valid YAML, see line 1"),
         ("just words", "contains an object without apiVersion and kind"),
-        ("", "hold no object"),
+        ("", "contain no objects"),
         ("{apiVersion: v1, kind: Pod, spec: [1]}", "whose metadata or spec is not a map"),
         ("{apiVersion: v1, kind: List, items: [1]}", "contains an object without apiVersion and kind"),
         ("{apiVersion: v1, kind: List, items: 5}", "contains an object without apiVersion and kind"),

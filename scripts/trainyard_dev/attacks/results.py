@@ -70,7 +70,7 @@ def page(report: Report) -> str:
     """The run as a page, by guard."""
     lines = [HEAD.format(**asdict(report)), counts(report) + "."]
     for guard in dict.fromkeys(one.guard for one in report.outcomes):
-        lines += ["", f"## {guard}", "", "| attempt | by | what became of it |", "|---|---|---|"]
+        lines += ["", f"## {guard}", "", "| attempt | by | outcome |", "|---|---|---|"]
         lines += _rows(one for one in report.outcomes if one.guard == guard)
     return "\n".join(lines) + "\n"
 

@@ -215,8 +215,8 @@ def _mocks(options: lifecycle.Options) -> list[str]:
         )
     if not nodes.kernel_has_nfs():
         said.append(
-            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has no NFS client; its locking "
-            "and caching differ from the kernel's."
+            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has no NFS client; "
+            "locking and caching differ from the kernel's."
         )
     said.append("csi-driver-nfs did not run; shared volumes came from trainyard's own provisioner.")
     if options.source.kind == "build":

@@ -145,6 +145,6 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     for line in (*found.lines.values(), *found.kubernetes.values()):
         over, shown = line.over(found.gone_through), f"{line.name} {line.line}"
         if over and not line.past:
-            yield FILE, f"{shown} is no longer supported", "upgrade it, or state in `past` why we keep it"
+            yield FILE, f"{shown} is no longer supported", "upgrade it, or state the reason in `past`"
         elif line.past and not over:
             yield FILE, f"{shown} is supported", "remove `past`"

@@ -87,9 +87,9 @@ def test_a_file_that_is_gone_stops_it(chart: Path) -> None:
     ("patch", "line", "what"),
     [
         ("Why.\n", 1, "no hunk found"),
-        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,5 +1,6 @@"), 12, "a hunk is shorter than its header states"),
+        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,5 +1,6 @@"), 12, "a hunk is shorter than stated"),
         (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,3 +1,4 @@"), 11, "a line outside hunks"),
-        (PATCH.removesuffix("-ten\n"), 13, "a hunk is shorter than its header states"),
+        (PATCH.removesuffix("-ten\n"), 13, "a hunk is shorter than stated"),
         (PATCH.replace("+++ b/templates/a.yaml\n", ""), 4, "a hunk without a file"),
     ],
 )

@@ -114,7 +114,8 @@ def test_a_file_that_can_not_be_read_ends_the_audit(tmp_path: Path, ask: Ask) ->
 
 
 @pytest.mark.parametrize(("day", "why"), [
-    ("2026-11-09", ""), ("2026-11-08", "the newest entry is of 2026-11-08; at most 14 days are allowed"), (None, "all.zip is missing"),
+    ("2026-11-09", ""), (None, "all.zip is missing"),
+    ("2026-11-08", "the newest entry is of 2026-11-08; at most 14 days are allowed"),
 ])  # fmt: skip
 def test_an_old_copy_counts_as_not_asked(tmp_path: Path, day: str | None, why: str) -> None:
     copy = plant(tmp_path / "copy", day, PyPI=PLANTED["PyPI"]) if day else tmp_path

@@ -47,9 +47,9 @@ def test_what_is_due_passes_and_is_shown(gpu: str, device: str, ran: str, due: s
     ("gpu", "device", "ran", "due", "says"),
     [
         ("mock", "cuda:0", "nccl", "gloo", "the job computed on cuda:0 instead of the CPU"),
-        ("mock", "cpu", "mpi4py", "horovod-mpi", "back end was mpi4py, due on cpu is horovod-mpi"),
-        ("real", "cuda:0", "gloo", "gloo", "back end was gloo, due on cuda:0 is nccl"),
-        ("mock", "cpu", "none", "gloo", "back end was none"),
+        ("mock", "cpu", "mpi4py", "horovod-mpi", "backend was mpi4py, not horovod-mpi as expected on cpu"),
+        ("real", "cuda:0", "gloo", "gloo", "backend was gloo, not nccl as expected on cuda:0"),
+        ("mock", "cpu", "none", "gloo", "backend was none"),
     ],
 )
 def test_another_is_an_error(gpu: str, device: str, ran: str, due: str, says: str) -> None:

@@ -88,7 +88,7 @@ def test_a_tree_that_agrees(tree: Path) -> None:
     ("helm:", "other:", "helm v3.19.2 has no entry"),
     ("helm:", "other:", "other has no pin"),
     ("'1.36'", "'1.35'", "Kubernetes 1.36 has no entry"),
-    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is no longer supported. upgrade it, or state in `past` why we keep it"),
+    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is no longer supported. upgrade it, or state the reason in `past`"),
     (", past: no other can be had", "", "argo 3.7 is no longer supported"),
     ("2026-10-27", "2026-12-27", "kubernetes 1.34 is supported. remove `past`"),
     ("2027-06-28", "soon", "the file can't be read"),
