@@ -31,7 +31,7 @@ def missing() -> str:
     """Why no browser can run here; empty when one can. Installs it where the system's packages are available."""
     if not program():
         run([ROOT / "bin" / "bootstrap", "--browser"], check=False, timeout=INSTALL_S)
-    return "" if program() else "there is no Chromium here (bin/bootstrap --browser installs it on Debian)"
+    return "" if program() else "Chromium is not installed (on Debian, bin/bootstrap --browser installs it)"
 
 
 class Browser:
@@ -59,7 +59,7 @@ class Browser:
                 self.errors.append(str(said["params"]["exceptionDetails"].get("exception", {}).get("description")))
             if said.get("id") == self._count:
                 if "error" in said:
-                    raise TrainyardError(f"the browser refuses {method}: {said['error'].get('message')}")
+                    raise TrainyardError(f"the browser rejected {method}: {said['error'].get('message')}")
                 found: dict[str, Any] = said["result"]
                 return found
 
@@ -87,7 +87,7 @@ class Browser:
         """Opens an address and waits until its page is loaded. Raises TrainyardError when it can't be."""
         said = self.call("Page.navigate", url=url)
         if said.get("errorText"):
-            raise TrainyardError(f"the browser can't open it: {said['errorText']}", where=url)
+            raise TrainyardError(f"the browser cannot open the page: {said['errorText']}", where=url)
         self.wait("document.readyState === 'complete'", f"the page {url}")
 
     def wait(self, condition: str, what: str = "", seconds: float = WAIT_S) -> None:
@@ -100,7 +100,7 @@ class Browser:
             time.sleep(0.1)
         shown = " ".join(self.text.split())[:600]
         raise TrainyardError(
-            f"{what or condition} did not come within {seconds:.0f} s, the page shows: {shown}", where=self.url
+            f"{what or condition} did not appear within {seconds:.0f} s; the page shows: {shown}", where=self.url
         )
 
     def wait_text(self, text: str, seconds: float = WAIT_S) -> None:
@@ -177,7 +177,7 @@ def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterat
     """
     found = program()
     if not found:
-        raise TrainyardError("there is no browser here", hint="bin/bootstrap --browser installs it on Debian")
+        raise TrainyardError("no browser found", hint="on Debian, install Chromium with bin/bootstrap --browser")
     folder = tempfile.mkdtemp(prefix="trainyard-browser-")
     argv = [
         found, "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={folder}", "--no-first-run",

@@ -47,7 +47,7 @@ def due() -> Iterator[str]:
     """A line for each campaign that has to run again: its make target, and why."""
     for name, campaign in CAMPAIGNS.items():
         if not changes.good(name):
-            yield f"due: make {name} (no run of it that passed is known here)"
+            yield f"due: make {name} (no successful run recorded here)"
         elif changed := changes.touch(changes.paths(name), campaign.inputs):
             yield f"due: make {name} ({', '.join(changed)} changed)"
 

@@ -74,7 +74,7 @@ def check_builder(engine: Engine) -> None:
         return
     version = engine("version", "--format", "{{.Client.Version}}", check=False, timeout=30).stdout
     if needs_buildx(version) and engine("buildx", "version", check=False, timeout=30).returncode:
-        raise TrainyardError(f"docker {version.strip()} builds no images without buildx", hint=f"`{BUILDX}`")
+        raise TrainyardError(f"docker {version.strip()} cannot build images without buildx", hint=f"`{BUILDX}`")
 
 
 def needs_buildx(version: str) -> bool:
@@ -108,7 +108,7 @@ def find(wanted: str = "auto") -> Engine:
         )
         try:
             if name == "docker" and is_shim(engine("-v", check=False, timeout=30).stdout):
-                failures.append("docker is another program under its name, such as podman's")
+                failures.append("`docker` is another program, such as podman's")
                 continue
             answer = engine(*probe, check=False, timeout=30)
         except TrainyardError as error:

@@ -53,7 +53,7 @@ def apply(patch: Path, chart: Path, what: str = "") -> None:
     for hunk in hunks:
         target = chart / hunk.file
         if not target.is_file():
-            raise _stale(patch, what, f"it has no {hunk.file} any more", about)
+            raise _stale(patch, what, f"{hunk.file} no longer exists", about)
         lines = target.read_text().splitlines(keepends=True)
         size = len(hunk.old)
         found = [at for at in range(len(lines) - size + 1) if lines[at : at + size] == hunk.old]
@@ -77,7 +77,7 @@ def _stale(patch: Path, what: str, lost: str, about: str) -> TrainyardError:
     return TrainyardError(
         f"{what} changed: {lost}",
         where=_where(patch),
-        hint=f'see whether "{about}" is still needed, then recreate the patch (charts/README.md)',
+        hint=f'check if "{about}" is still needed, then recreate the patch (charts/README.md)',
     )
 
 
@@ -88,7 +88,7 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
         sign, rest = line[:1], line[1:]
         if left != (0, 0):
             if sign not in (" ", "-", "+", "\n"):
-                raise _broken(patch, number, "a hunk is shorter than it says")
+                raise _broken(patch, number, "a hunk is shorter than stated")
             rest = "\n" if sign == "\n" else rest  # an editor removed the blank of an empty line
             if sign != "+":
                 hunks[-1].old.append(rest)
@@ -99,13 +99,13 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
             file = line[4:].split("\t")[0].strip().partition("/")[2]
         elif match := _HUNK.match(line):
             if not file:
-                raise _broken(patch, number, "a hunk of no file")
+                raise _broken(patch, number, "a hunk without a file")
             hunks.append(Hunk(file, int(match[1])))
             left = (int(match[2] or 1), int(match[3] or 1))
         elif hunks and (sign in ("+", " ", "\\") or (sign == "-" and not line.startswith("--- "))):
-            raise _broken(patch, number, "a line that belongs to no hunk")
+            raise _broken(patch, number, "a line outside hunks")
     if left != (0, 0) or not hunks:
-        raise _broken(patch, len(text.splitlines()), "a hunk is shorter than it says" if hunks else "no hunk at all")
+        raise _broken(patch, len(text.splitlines()), "a hunk is shorter than stated" if hunks else "no hunk found")
     return hunks
 
 

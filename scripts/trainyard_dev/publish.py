@@ -55,7 +55,7 @@ WRITERS: dict[str, Callable[[Path], str]] = {
 
 @click.command()
 def publish() -> None:
-    """Write dashboards, pages and plots to out/publish/. From the last campaigns; runs none."""
+    """Write dashboards, pages and plots of the last campaigns to out/publish/."""
     top = OUT / "publish"
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir(parents=True)

@@ -197,7 +197,7 @@ def _filled(text: str, known: dict[str, str]) -> str:
 
 def _version(name: str, part: str | None, known: dict[str, str]) -> str:
     if name not in known:
-        raise TrainyardError(f"{{{name}}} stands for no version", where=FILE, hint="name a component or a tool set")
+        raise TrainyardError(f"{{{name}}} names no version", where=FILE, hint="use a component or a tool set")
     return known[name] if part is None else known[name].split(".")[("major", "minor").index(part)]
 
 

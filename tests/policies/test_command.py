@@ -129,9 +129,9 @@ def test_verdicts_as_table_and_as_data(run: Run, tmp_path: Path, vision: Site, m
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [", "is not YAML, see line 1"),
+        ("a: [", "is not valid YAML, see line 1"),
         ("just words", "contains an object without apiVersion and kind"),
-        ("", "hold no object"),
+        ("", "contain no objects"),
         ("{apiVersion: v1, kind: Pod, spec: [1]}", "whose metadata or spec is not a map"),
         ("{apiVersion: v1, kind: List, items: [1]}", "contains an object without apiVersion and kind"),
         ("{apiVersion: v1, kind: List, items: 5}", "contains an object without apiVersion and kind"),
@@ -149,7 +149,7 @@ def test_absent_files_and_teams_are_wrong_usage(run: Run, tmp_path: Path) -> Non
     code, _, err = run("policy", "test", tmp_path / "none.yaml")
     assert (code, "No such file" in err) == (2, True)
     code, _, err = run("policy", "test", JOBS[0], "--values", tmp_path / "none.yaml")
-    assert (code, "no such values file" in err) == (2, True)
+    assert (code, "values file not found" in err) == (2, True)
     for words, says in (((), "several teams"), (("--team", "sales"), "no team sales")):
         code, _, err = run("policy", "test", JOBS[0], "--values", HERE / "teams.yaml", *words)
         assert (code, says in err, "vision, speech" in err) == (2, True, True)

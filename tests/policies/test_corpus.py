@@ -97,7 +97,7 @@ def test_results_and_pages_hold_every_file_with_its_check_or_why_none_runs_it(
 
 
 def test_a_file_that_could_be_run_and_is_not_needs_a_reason() -> None:
-    with pytest.raises(TrainyardError, match="nothing says why volcano/new"):
+    with pytest.raises(TrainyardError, match="no reason states why volcano/new"):
         started.run("volcano", "new.yaml")
 
 

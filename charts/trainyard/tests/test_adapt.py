@@ -95,7 +95,7 @@ def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> Non
         adapt.adapt("nvidia-device-plugin", tmp_path)
     assert str(caught.value) == (
         "charts/nvidia-device-plugin/patches/01-no-token.patch: the nvidia-device-plugin chart changed: the lines that "
-        "it changes in templates/daemonset-device-plugin.yml (upstream's line 51) are there 0 times. see whether "
+        "it changes in templates/daemonset-device-plugin.yml (upstream's line 51) are there 0 times. check if "
         '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then recreate '
         "the patch (charts/README.md)."
     )
@@ -137,5 +137,5 @@ def test_the_csi_driver_gets_no_secrets_and_keeps_its_helpers_to_itself(tmp_path
 def test_a_csi_driver_with_other_rules_stops_the_packaging(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "rbac.yaml").write_text(CSI.replace('["secrets"]', '["secrets", "nodes"]'))
-    with pytest.raises(TrainyardError, match="its rule for Secrets isn't where it was"):
+    with pytest.raises(TrainyardError, match="its rule for Secrets was not found"):
         adapt.adapt("csi-driver-nfs", tmp_path)

@@ -54,13 +54,13 @@ def test_another_volcano_has_its_own_images_and_a_mark(tmp_path: Path, monkeypat
 
 def test_a_version_that_go_does_not_give_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, {"Error": "volcano.sh/volcano@v1.14.4: not found: This module version is not available."})
-    with pytest.raises(TrainyardError, match=r"Go gives no volcano\.sh/volcano v1\.14\.4: .* is not available"):
+    with pytest.raises(TrainyardError, match=r"Go cannot download volcano\.sh/volcano v1\.14\.4: .* is not available"):
         package.assemble(tmp_path, csi=False, others={"volcano": "1.14.4"})
 
 
 @pytest.mark.parametrize("word", ["volcano", "argo=4.0.0", "nothing=1.0", "=1.0"])
 def test_only_upstream_charts_may_be_asked_for(word: str) -> None:
-    with pytest.raises(UsageError, match=r"names no upstream chart and version\. write PART=VERSION with one"):
+    with pytest.raises(UsageError, match=r"is not PART=VERSION of an upstream chart\. write PART=VERSION with one"):
         other.asked([word])
 
 

@@ -101,7 +101,7 @@ class Client:
             self._kinds[version] = {r["kind"]: (r["name"], r["namespaced"]) for r in found if "/" not in r["name"]}
         if kind not in self._kinds[version]:
             raise TrainyardError(
-                f"the platform knows no kind {kind or '(none)'} of {version or 'no apiVersion'}",
+                f"the platform does not serve kind {kind or '(none)'} in {version or 'no apiVersion'}",
                 hint="correct apiVersion and kind",
             )
         resource, namespaced = self._kinds[version][kind]

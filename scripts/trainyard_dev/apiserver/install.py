@@ -67,7 +67,7 @@ def complete_namespace(server: Client, name: str) -> None:
         status = {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
         answer = server.replace(found | quota | {"metadata": found["metadata"]} | status, sub="status")
         if not answer.ok:
-            raise TrainyardError(f"the quota {found['metadata']['name']} of {name} has no figures: {answer.message}")
+            raise TrainyardError(f"the quota {found['metadata']['name']} of {name} has no usage: {answer.message}")
 
 
 def policies_in_force(server: Client) -> None:
@@ -153,7 +153,7 @@ def await_force(what: str, ready: Callable[[], bool]) -> None:
     end = monotonic() + WAIT_S
     while not ready():
         if monotonic() > end:
-            raise TrainyardError(f"{what} is not in force after {WAIT_S:.0f} s", hint="run the command again")
+            raise TrainyardError(f"{what} does not take effect within {WAIT_S:.0f} s", hint="run the command again")
         sleep(0.1)
 
 

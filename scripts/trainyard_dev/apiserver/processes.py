@@ -38,11 +38,11 @@ class Server:
         end = monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
-                raise TrainyardError(f"{self.name} ended at once: {self._last_words()}", hint="run the command again")
+                raise TrainyardError(f"{self.name} exited at once: {self._last_words()}", hint="run the command again")
             if monotonic() > end:
                 raise TrainyardError(
                     f"{self.name} was not ready within {seconds:.0f} s: {self._last_words()}",
-                    hint="free memory and processor time, then run the command again",
+                    hint="free memory and CPU, then run the command again",
                 )
             sleep(0.05)
 

@@ -68,7 +68,7 @@ def attempts(file: Path = FILE) -> list[Attempt]:
     found = [*_of_rules(), *_of_guards(file)]
     names = [one.id for one in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise TrainyardError(f"two attempts are called {twice[0]}", where=str(file), hint="give one another name")
+        raise TrainyardError(f"two attempts have the name {twice[0]}", where=str(file), hint="rename one of them")
     return found
 
 
@@ -87,7 +87,7 @@ def _of_guards(file: Path) -> Iterator[Attempt]:
         for who, listed in people.items():
             for name, raw in listed.items():
                 if not set(raw) <= KEYS or "tried" not in raw or ("of" in raw and "request" in raw) or who not in WHO:
-                    hint = "write it as the file's head says"
+                    hint = "follow the format at the head of the file"
                     raise TrainyardError(f"{name} is not an attempt", where=str(file), hint=hint)
                 what = _what(raw, who)
                 yield Attempt(name, who, raw["tried"], guard, raw.get("says", ""), what, raw.get("full", False))

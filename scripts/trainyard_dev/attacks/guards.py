@@ -37,7 +37,7 @@ def verdict(answer: Answer) -> Verdict:
     if answer.ok:
         return Verdict(ADMITTED)
     if answer.status in LATER or answer.status >= 500:
-        return Verdict(ADMITTED, words=f"past all guards, then {answer.status}: {_short(answer.message)}")
+        return Verdict(ADMITTED, words=f"passed all guards, then {answer.status}: {_short(answer.message)}")
     return Verdict(REFUSED, *refused_by(answer))
 
 

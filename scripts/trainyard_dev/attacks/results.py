@@ -53,9 +53,9 @@ def problems(report: Report) -> list[str]:
         elif one.guard not in (ANY, one.now.guard):
             found.append(f"{one.id} is refused by {one.now.guard}, not by {one.guard}: {one.now.words}")
         elif one.says not in one.now.words:
-            found.append(f"{one.id} is refused in other words: {one.now.words}")
+            found.append(f"{one.id} is refused with another message: {one.now.words}")
     named = {one.guard for one in report.outcomes}
-    return found + [f"no attempt has to be refused by {guard}" for guard in report.guards if guard not in named]
+    return found + [f"no attempt tests {guard}" for guard in report.guards if guard not in named]
 
 
 def counts(report: Report) -> str:
@@ -70,7 +70,7 @@ def page(report: Report) -> str:
     """The run as a page, by guard."""
     lines = [HEAD.format(**asdict(report)), counts(report) + "."]
     for guard in dict.fromkeys(one.guard for one in report.outcomes):
-        lines += ["", f"## {guard}", "", "| attempt | by | what became of it |", "|---|---|---|"]
+        lines += ["", f"## {guard}", "", "| attempt | by | outcome |", "|---|---|---|"]
         lines += _rows(one for one in report.outcomes if one.guard == guard)
     return "\n".join(lines) + "\n"
 

@@ -64,17 +64,17 @@ def held(versions: Versions, work: Path) -> tuple[list[str], list[str]]:
         if build.is_built(tool):  # a binary names every module that was compiled into it
             files += [str(build.bin_dir(tool) / name) for _, name in tool.packages]
         else:
-            left.append(f"what {build.source_dir(tool).relative_to(ROOT)} compiles: it is not built here")
+            left.append(f"dependencies of {build.source_dir(tool).relative_to(ROOT)}: not built here")
     try:
         engine, base = engines.find(), source.choose("build").base_ref
         for image in versions.images.values():
             if not engine.has_image(ref := local_ref(image, base)):
-                left.append(f"what the image {image.name} holds: it is not built here")
+                left.append(f"packages of the image {image.name}: not built here")
             elif packages := debian(engine, ref):
                 files.append(str(file := work / f"{image.name}.cdx.json"))
                 file.write_text(json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.5", "components": packages}))
     except TrainyardError as error:
-        left.append(f"what images hold: {error.what}")
+        left.append(f"packages of images: {error.what}")
     return files, left
 
 
@@ -112,13 +112,13 @@ def ask(files: list[str], left: list[str], work: Path, copy: str, today: datetim
 def take(copy: Path, ecosystem: str, target: Path, today: datetime.date) -> str:
     """Copies an ecosystem's export to `target`; returns why it does not count as queried, "" where it does."""
     if not (found := next(copy.rglob(f"{ecosystem}/all.zip"), None)):
-        return "there is no all.zip"
+        return "all.zip is missing"
     shutil.copyfile(found, target)
     with zipfile.ZipFile(found) as archive:
         days = [json.loads(archive.read(name))["modified"][:10] for name in archive.namelist()]
     newest = max(days, default="0001-01-01")
     age = (today - datetime.date.fromisoformat(newest)).days
-    return f"it ends {newest}, {COPY_DAYS} days are allowed" if age > COPY_DAYS else ""
+    return f"the newest entry is of {newest}; at most {COPY_DAYS} days are allowed" if age > COPY_DAYS else ""
 
 
 def scan(files: list[str], left: list[str], *how: str) -> bool:
@@ -132,8 +132,8 @@ def scan(files: list[str], left: list[str], *how: str) -> bool:
     done = run([build.binary("osv-scanner"), *argv], check=False)
     click.echo(said := done.stdout + done.stderr)
     if done.returncode not in (CLEAN, FOUND):
-        raise TrainyardError(f"osv-scanner ends with {done.returncode}: {done.stderr.strip()}")
-    left += [f"{file}: no package is found there" for file in re.findall(r"Scanned (.*) file and found 0 ", said)]
+        raise TrainyardError(f"osv-scanner exited with {done.returncode}: {done.stderr.strip()}")
+    left += [f"{file}: osv-scanner found no packages" for file in re.findall(r"Scanned (.*) file and found 0 ", said)]
     return done.returncode == FOUND
 
 
@@ -142,7 +142,7 @@ def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> Itera
     known, have = support.read(root), support.pinned(raw)
     for line in (*known.lines.values(), *known.kubernetes.values()):
         if line.over(today) and not line.past:
-            yield f"{line.name} {have.get(line.name, line.line)}: its support ended ({line.ends}); {line.source}"
+            yield f"{line.name} {have.get(line.name, line.line)}: support ended ({line.ends}); {line.source}"
     day = raw["debian"]["packages"]
     if today > (last := datetime.date.fromisoformat(day) + datetime.timedelta(PACKAGES_DAYS)):
-        yield f"Debian's packages of {day}: they should have been updated by {last}"
+        yield f"Debian's packages of {day}: an update was due by {last}"

@@ -10,8 +10,8 @@ from trainyard_dev import campaigns
 from trainyard_dev.bench import configurations, gate, page, registry, results, runner, serving, summary, tables
 from trainyard_dev.bench.results import Result, Run
 
-AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
-FULL = click.option("--full", is_flag=True, help="Everything, which takes hours, instead of a part.")
+AGAIN = click.option("--again", is_flag=True, help="Measure again even if results exist.")
+FULL = click.option("--full", is_flag=True, help="Measure everything (takes hours) instead of a part.")
 
 
 @click.group()
@@ -40,7 +40,7 @@ def list_benches(full: bool) -> None:
 
 @bench.command()
 @FULL
-@click.option("--only", multiple=True, metavar="BENCH", help="This bench alone; may be given several times.")
+@click.option("--only", multiple=True, metavar="BENCH", help="Run only this benchmark; can be repeated.")
 @AGAIN
 def run(full: bool, only: tuple[str, ...], again: bool) -> None:
     """Measure a part of every bench, or with --full everything.
@@ -65,9 +65,9 @@ def run(full: bool, only: tuple[str, ...], again: bool) -> None:
 
 @bench.command()
 @click.argument("name", metavar="BENCH")
-@click.option("--case", default="", help="This case alone; `trainyard bench list --full` names them.")
-@click.option("--column", default="", help="This configuration alone; others than the bench's own may be tried.")
-@click.option("--seed", "seeds", default="", metavar="1-3,7", help="These seeds alone; any number is one.")
+@click.option("--case", default="", help="Run only this case; list cases with `trainyard bench list --full`.")
+@click.option("--column", default="", help="Run only this configuration, even one that the benchmark does not list.")
+@click.option("--seed", "seeds", default="", metavar="1-3,7", help="Run only these seeds; any number is a seed.")
 @AGAIN
 def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
     """Measure runs of one bench, and print what they gave.
@@ -89,7 +89,7 @@ def publish() -> None:
     runs = [one for name in registry.BENCHES for one in registry.plan(name, True)]
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
-        raise TrainyardError("nothing is measured with today's configurations", hint="run `make bench FULL=1`")
+        raise TrainyardError("no results exist for the current configurations", hint="run `make bench FULL=1`")
     made = summary.merged(summary.read(), summary.build(found))
     summary.write(made)
     _page()
@@ -115,13 +115,13 @@ def run_gate() -> None:
     if missed:
         sys.exit(1)
     gate.remember(wanted)
-    click.echo(f"{len(wanted)} figures of {len(runs)} runs are within their ranges")
+    click.echo(f"{len(wanted)} figures of {len(runs)} runs are within range")
 
 
 @bench.command("config")
 @click.argument("name")
 def print_config(name: str) -> None:
-    """Print a configuration: its text as it is measured, its flags, environment and taints as comments."""
+    """Print a configuration as measured, with flags, environment and taints as comments."""
     found = configurations.column(name)
     click.echo(f"# {name}: {found.label}; digest {found.digest}")
     for what, values in (
@@ -135,7 +135,7 @@ def print_config(name: str) -> None:
 
 
 @bench.command("serving")
-@click.option("--seconds", type=click.FloatRange(0.2), default=5, show_default=True, help="Of each measurement.")
+@click.option("--seconds", type=click.FloatRange(0.2), default=5, show_default=True, help="Seconds per measurement.")
 @click.option("--publish", "published", is_flag=True, help="Write the figures into docs/benchmarks/.")
 def run_serving(seconds: float, published: bool) -> None:
     """Measure the model server beside the bare library: latency, throughput, CPU of a request; one process each.
@@ -196,7 +196,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return results.numbers(text) if text else []
     except ValueError:
-        raise UsageError(f"{text} names no seeds", where="--seed", hint="write numbers like 1-3,7") from None
+        raise UsageError(f"{text} contains no seeds", where="--seed", hint="write numbers, such as 1-3,7") from None
 
 
 def _print(found: Sequence[Result]) -> None:

@@ -86,7 +86,7 @@ def _makers() -> dict[str, Maker]:
         "kueue": lambda name: Configuration(
             name, "Kueue, StrictFIFO (its default is BestEffortFIFO)", "kueue", "strategy: StrictFIFO\n"
         ),
-        RAW: lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", RAW, ""),
+        RAW: lambda name: Configuration(name, "only binds: to the next node in turn, without checks", RAW, ""),
     }
 
 

@@ -15,7 +15,7 @@ from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Task, Timeline
 from trainyard_dev.bench.traces import philly
 
-TITLE = "Gangs: jobs that start whole or not at all"
+TITLE = "Gangs: jobs that start completely or not at all"
 FRESH = False
 
 NODES, GPUS = 8, 8 * NODE_GPUS

@@ -126,7 +126,7 @@ class Harness:
         while not ready():
             if monotonic() > end:
                 raise TrainyardError(
-                    f"{what}: not within {seconds:.0f} s", hint="run the command again on a quiet machine"
+                    f"{what}: timed out after {seconds:.0f} s", hint="run the command again on a quiet machine"
                 )
             sleep(0.005)
 

@@ -16,7 +16,7 @@ from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Replay, Task
 from trainyard_dev.bench.traces import philly
 
-TITLE = "Order: who passes whom when the cluster is full"
+TITLE = "Order: which jobs overtake others when the cluster is full"
 FRESH = False
 SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()

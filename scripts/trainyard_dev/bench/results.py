@@ -31,7 +31,7 @@ class Run:
     def __post_init__(self) -> None:
         for word in (self.bench, self.case, self.column):
             if not NAME.fullmatch(word):
-                raise UsageError(f"{word!r} can't be part of a run's name", hint="use letters, digits and @ + - . _")
+                raise UsageError(f"{word!r} is invalid in the name of a run", hint="use letters, digits and @ + - . _")
 
     @property
     def id(self) -> str:

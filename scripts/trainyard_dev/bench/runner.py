@@ -59,7 +59,7 @@ def execute(runs: Sequence[Run], folder: Path, *, again: bool = False, opener: O
     todo = [run for run in runs if run not in outcome.kept]
     clock = Forecast(results.read(folder / RUNS))
     if outcome.kept:
-        print(f"{len(outcome.kept)} of {len(runs)} runs are measured already", flush=True)
+        print(f"{len(outcome.kept)} of {len(runs)} runs have results", flush=True)
     progress = Progress(len(todo), f"Measuring, about {minutes_text(sum(map(clock.of, todo)))}" if todo else "")
     with _Worlds(opener or _open) as worlds:
         for at, run in enumerate(todo):

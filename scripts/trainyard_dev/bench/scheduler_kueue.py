@@ -108,7 +108,7 @@ class Kueue:
             else:
                 state, since, looks = now, monotonic(), []
             if monotonic() > end:
-                raise TrainyardError(f"Kueue was still at work after {STUCK_S:.0f} s", hint="see its log")
+                raise TrainyardError(f"Kueue was still running after {STUCK_S:.0f} s", hint="see its log")
             sleep(0.01)
 
     def _passed(self, counted: dict[str, float], looks: list[float]) -> bool:

@@ -65,7 +65,7 @@ class Volcano:
             ):
                 return
             if monotonic() > end:
-                raise TrainyardError(f"vc-scheduler was still at work after {STUCK_S:.0f} s", hint="see its log")
+                raise TrainyardError(f"vc-scheduler was still running after {STUCK_S:.0f} s", hint="see its log")
             self._pace(asked, rounds)
             needed = max(1, since + ROUNDS - rounds) * self._round_s
             sleep(max(PERIOD_MS / 2000, min(SPARING * cost, needed)))
@@ -126,7 +126,7 @@ class Kube:
             elif monotonic() > since + self.quiet_s:
                 return
             if monotonic() > end:
-                raise TrainyardError(f"kube-scheduler was still at work after {STUCK_S:.0f} s", hint="see its log")
+                raise TrainyardError(f"kube-scheduler was still running after {STUCK_S:.0f} s", hint="see its log")
             sleep(max(0.01, min(SPARING * cost, self.quiet_s)))
 
 

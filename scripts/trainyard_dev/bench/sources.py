@@ -80,7 +80,7 @@ def trace(name: str) -> Path:
 
 
 def _download(name: str) -> bytes:
-    hint = f"set TRAINYARD_DATA to a folder that holds {name}"
+    hint = f"set TRAINYARD_DATA to a folder that contains {name}"
     source = SOURCES.get(name)
     if source is None:
         raise TrainyardError(f"unknown trace {name}", hint=f"{hint}, or use one of {', '.join(SOURCES)}")
@@ -92,5 +92,5 @@ def _download(name: str) -> bytes:
         why = getattr(error, "reason", None) or error
         raise TrainyardError(f"the trace {name} can't be downloaded: {why}", where=url, hint=hint) from None
     if hashlib.sha256(found).hexdigest() != source.sha256:
-        raise TrainyardError(f"the file offered as trace {name} has another checksum", where=url, hint=hint)
+        raise TrainyardError(f"the file for trace {name} has a wrong checksum", where=url, hint=hint)
     return found

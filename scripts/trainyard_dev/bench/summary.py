@@ -85,7 +85,7 @@ def write(summary: Summary, folder: Path | None = None) -> list[Path]:
     """A file for each bench, in `FOLDER` or another. Raises TrainyardError where two figures have the same id."""
     ids = [figure.id for figure in summary.figures]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise TrainyardError(f"two figures are called {twice[0]}", hint="give each metric of a bench its own name")
+        raise TrainyardError(f"two figures have the name {twice[0]}", hint="give each metric of a bench its own name")
     folder = folder or FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     files = []

@@ -48,7 +48,7 @@ def adapt(name: str, folder: Path) -> None:
     for entry in DROPPED.get(name, ()):
         target = folder / entry
         if not target.exists():
-            raise TrainyardError(f"the {name} chart has no {entry} any more", hint="look at DROPPED in chart/adapt.py")
+            raise TrainyardError(f"the {name} chart no longer has {entry}", hint="update DROPPED in chart/adapt.py")
         shutil.rmtree(target) if target.is_dir() else target.unlink()
     patches.apply_all(patches.of(name), folder)
     if name == "csi-driver-nfs":
@@ -68,7 +68,7 @@ def _closed_csi(folder: Path) -> None:
         file.write_text(text.replace('"nfs.', '"csi-nfs.'))
     if not found:
         raise TrainyardError(
-            "the csi-driver-nfs chart changed: its rule for Secrets isn't where it was", hint="look at chart/adapt.py"
+            "the csi-driver-nfs chart changed: its rule for Secrets was not found", hint="update chart/adapt.py"
         )
 
 

@@ -32,9 +32,9 @@ def adapt_images(name: str, folder: Path) -> None:
             text, secrets = _CONTAINERS.subn(lambda match: f"{_pull_secrets(match['indent'])}\n{match[0]}", text)
         if images != lines or not secrets:
             raise TrainyardError(
-                f"the {name} chart changed: {images} of {lines} images were understood, and {secrets} pods",
+                f"the {name} chart changed: {images} of {lines} images were recognized, and {secrets} pods",
                 where=str(file.relative_to(folder)),
-                hint="look at chart/adapt_images.py",
+                hint="update chart/adapt_images.py",
             )
         file.write_text(text)
 

@@ -22,9 +22,9 @@ def chart() -> None:
 
 
 @chart.command()
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=OUT, help="Folder that gets charts/.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=OUT, help="Folder to write to.")
 @click.option("--with", "others", multiple=True, metavar="PART=VERSION",
-              help="An upstream part in another version than the pinned one; it is not tested here.")  # fmt: skip
+              help="Package an upstream component in another version than the pinned one (untested).")  # fmt: skip
 def package(out: Path, others: tuple[str, ...]) -> None:
     """Assemble the chart from its parts and package it."""
     wanted = other.asked(others)
@@ -36,30 +36,30 @@ def package(out: Path, others: tuple[str, ...]) -> None:
 
 @chart.command()
 @_profile
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A value, as for helm --set.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a value, as with helm --set.")
 def render(profile: str, sets: tuple[str, ...]) -> None:
-    """Print every object of a profile, CRDs and hooks included."""
+    """Print all objects of a profile, including CRDs and hooks."""
     click.echo(packaging.template(profile, sets=sets))
 
 
 @chart.command()
 @_profile
 def size(profile: str) -> None:
-    """Print how large the release's Secret becomes."""
+    """Print the size of the release's Secret."""
     used = packaging.release_secret_size(profile)
     click.echo(f"{used / 1024:.0f} KiB of {packaging.RELEASE_LIMIT / 1024:.0f}")
 
 
 @chart.command("values-reference")
 def values_reference() -> None:
-    """Write docs/values.md out of the schema and the defaults."""
+    """Generate docs/values.md from the schema and the defaults."""
     changed = reference.write(reference.PAGE)
     click.echo(f"{reference.PAGE} {'written' if changed else 'is up to date'}")
 
 
 @chart.command()
 def contract() -> None:
-    """Write the contract of the chart's defaults, which the product reads where there is no cluster."""
+    """Write the contract of the chart's defaults, which the CLI reads without a cluster."""
     render_contract.DEFAULTS.write_text(render_contract.text())
     click.echo(str(render_contract.DEFAULTS))
 
@@ -69,7 +69,7 @@ def contract() -> None:
 @click.option("-n", "--namespace", default=helm.NAMESPACE, show_default=True)
 @click.option("--profile", type=click.Choice(parts.profiles()), help="Values of a profile, below those of --values.")
 @click.option("--values", "files", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A values file, as for helm --values. Without any, the release's own values count.")  # fmt: skip
+              help="Values file, as with helm --values. Defaults to the release's values.")  # fmt: skip
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, ...], output: str) -> None:
     """Show what an upgrade to this chart would do to an installed release; changes nothing.

@@ -45,7 +45,7 @@ def _section(one: Component) -> Iterator[str]:
     if one.crds:
         yield "\nAn upgrade includes its CRDs: " + ", ".join(f"`{name}`" for name in one.crds.names) + "."
     if one.permissions:
-        yield "\n| holder | far-reaching permissions | why |\n|---|---|---|"
+        yield "\n| holder | far-reaching permissions | reason |\n|---|---|---|"
         for entry in one.permissions:
             yield f"| {entry['role']} | {', '.join(entry['grants'])} | {entry['reason']} |"
     if one.unrestricted:

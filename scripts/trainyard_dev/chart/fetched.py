@@ -35,8 +35,8 @@ def fetch(name: str, spec: dict[str, Any], charts: Path) -> bool:
         except (urllib.error.URLError, http.client.HTTPException, OSError):
             return False
         if _sum(body) != wanted:
-            hint = f"see what changed there; if it is right, write sha256: {_sum(body)} in versions.yaml under charts"
-            raise TrainyardError(f"the chart {name} is not the one that is pinned", where=url, hint=hint)
+            hint = f"check what changed; if that is expected, write sha256: {_sum(body)} in versions.yaml under charts"
+            raise TrainyardError(f"the chart {name} differs from the pinned archive", where=url, hint=hint)
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(".part")
         part.write_bytes(body)
@@ -47,7 +47,7 @@ def fetch(name: str, spec: dict[str, Any], charts: Path) -> bool:
     except (tarfile.TarError, OSError) as error:
         raise TrainyardError(f"the chart {name} can't be unpacked ({error})", where=str(kept)) from None
     if not (charts / name / "Chart.yaml").exists():
-        raise TrainyardError(f"the archive of the chart {name} holds no {name}/Chart.yaml", where=url)
+        raise TrainyardError(f"the archive of the chart {name} lacks {name}/Chart.yaml", where=url)
     return True
 
 

@@ -21,7 +21,7 @@ def asked(words: Iterable[str]) -> dict[str, str]:
         name, _, version = word.partition("=")
         if name not in known or not version:
             hint = f"write PART=VERSION with one of: {', '.join(sorted(known))}"
-            raise UsageError(f"{word!r} names no upstream chart and version", hint=hint)
+            raise UsageError(f"{word!r} is not PART=VERSION of an upstream chart", hint=hint)
         if version.removeprefix("v") != pinned(known[name]):
             found[name] = version.removeprefix("v")
     return found
@@ -44,9 +44,9 @@ def folder(part: Component, version: str) -> Path:
         done = golang.go(*argv, cwd=Path(empty), env={"GOFLAGS": "-mod=mod", **golang.env()}, check=False)
     told = json.loads(done.stdout or "{}")
     if "Dir" not in told:
-        why = str(told.get("Error") or done.stderr).strip().splitlines() or ["it gave no reason"]
-        hint = "look at `go env GOPROXY`, or name a version that it has"
-        raise TrainyardError(f"Go gives no {module} v{version}: {why[-1]}", hint=hint)
+        why = str(told.get("Error") or done.stderr).strip().splitlines() or ["no reason given"]
+        hint = "check `go env GOPROXY`, or use a version that the proxy has"
+        raise TrainyardError(f"Go cannot download {module} v{version}: {why[-1]}", hint=hint)
     return Path(told["Dir"]) / part.chart["path"]
 
 
@@ -57,7 +57,7 @@ def retag(values: Path, others: Mapping[str, str]) -> None:
         if part.name in others:
             tag = f"v{pinned(part)}"
             if tag not in text:
-                raise TrainyardError(f"no image of {part.name} has the tag {tag}", where=values.name)
+                raise TrainyardError(f"no image of {part.name} has tag {tag}", where=values.name)
             text = text.replace(tag, f"v{others[part.name]}")
     values.write_text(text)
 

@@ -118,7 +118,7 @@ def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
         helm.call("package", chart, "--destination", target)
     file = target / f"{NAME}-{VERSION}.tgz"
     if not file.exists():
-        raise TrainyardError(f"helm made no {file.name}", where=str(target))
+        raise TrainyardError(f"helm did not create {file.name}", where=str(target))
     return file
 
 
@@ -189,7 +189,7 @@ def _checked_version(chart: Path, wanted: str) -> str:
     found = str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
     if wanted and found.removeprefix("v") != wanted:
         raise TrainyardError(
-            f"chart {chart.name} has version {found}, the umbrella wants {wanted}", hint="change the one in Chart.yaml"
+            f"chart {chart.name} has version {found}, the umbrella chart requires {wanted}", hint="correct Chart.yaml"
         )
     return found
 

@@ -23,7 +23,7 @@ SCHEMA = "../charts/trainyard/values.schema.yaml"
 HEAD = """\
 # Values
 
-After this page you can set any value of the chart. `bin/trainyard chart values-reference` writes it out of the schema
+After this page you can set any value of the chart. `bin/trainyard chart values-reference` generates it from the schema
 and the defaults. The chart refuses a key that is not here by name. [Profiles](profiles.md) have values for kinds of
 clusters.
 
@@ -179,7 +179,7 @@ def _section(group: Group) -> list[str]:
         lines += ["| value | type | default | meaning |", "|---|---|---|---|"]
         lines += [_row(value) for value in group.values]
     if group.further:
-        lines += ["", "Further keys, which the upstream chart's own values describe:", ""]
+        lines += ["", "More keys, described in the upstream chart's values:", ""]
         lines += [", ".join(f"`{further.removeprefix(path + '.')}`" for further in group.further) + "."]
     for value in (group.value, *group.values):
         if _is_shown(value) and len(_inline(value.default)) > LONG:

@@ -98,13 +98,13 @@ def table(summary: Summary, most: int = 1000) -> str:
             lines.append(f"           {one.why}")
         lines += [f"           needs: {text}" for text in one.preconditions if one.before != one.after]
         lines += [f"           step:  {text}" for text in one.steps]
-    lines += ["", f"IMAGES ({len(summary.images)} move)"]
+    lines += ["", f"IMAGES ({len(summary.images)} change)"]
     lines += [f"  {name}: {old or 'none'} -> {new or 'none'}" for name, old, new in summary.images]
     lines += ["", f"CRDS ({len(summary.crds)} change)"]
     lines += [f"  {name}: {said}" for name, said in summary.crds.items()]
     for kind in ("removed", "kept", "added", "changed"):
         rows = [change for change in summary.changes if change.kind == kind]
-        heading = {"kept": "KEPT, though no longer in the release"}.get(kind, kind.upper())
+        heading = {"kept": "KEPT, but no longer in the release"}.get(kind, kind.upper())
         if rows:
             rest = [f"  … and {len(rows) - most} more"] if len(rows) > most else []
             lines += ["", f"{heading} ({len(rows)})", *map(_row, rows[:most]), *rest]
@@ -112,7 +112,7 @@ def table(summary: Summary, most: int = 1000) -> str:
 
 
 def _row(change: Change) -> str:
-    marks = {"hook": change.hook, "restarts its pods": change.restarts, "CAN'T BE CHANGED": change.refused}
+    marks = {"hook": change.hook, "restarts its pods": change.restarts, "IMMUTABLE": change.refused}
     notes = [word for word, there in marks.items() if there]
     note = f" ({', '.join(notes)})" if notes else ""
     fields = ", ".join(change.fields[:MOST_FIELDS])
@@ -126,11 +126,11 @@ def refuse_blocked(summary: Summary) -> None:
         names = ", ".join(one.component for one in summary.blocked)
         raise TrainyardError(
             f"the upgrade from {summary.before} to {summary.after} is blocked by {names}",
-            hint="see its component.yaml for what was assessed, and go by a version that was",
+            hint="upgrade through a version that its component.yaml assesses",
         )
     if summary.refused:
         names = "; ".join(f"{', '.join(change.refused)} of {change.object}" for change in summary.refused)
         raise TrainyardError(
-            f"the API server will refuse the upgrade: nobody can change {names}",
-            hint="keep the old value, or remove the object first and mind what uses it",
+            f"the API server will reject the upgrade: {names} cannot be changed",
+            hint="keep the old value, or delete the object first; check what uses the object",
         )

@@ -61,7 +61,7 @@ def within(version: str, wanted: str) -> bool:
     for term in wanted.split():
         found = TERM.fullmatch(term)
         if not found:
-            raise TrainyardError(f"{term!r} is not a range of versions", where=str(FOLDER), hint="write e.g. >=1.14.1")
+            raise TrainyardError(f"{term!r} is not a version range", where=str(FOLDER), hint="write e.g. >=1.14.1")
         mine, other = key(version), key(found[2])
         size = max(len(mine), len(other))
         a, b = mine + (0,) * (size - len(mine)), other + (0,) * (size - len(other))
@@ -81,9 +81,9 @@ def _verdict(name: str, entry: dict[str, Any]) -> Verdict:
     if entry.get("verdict") not in WORDS:
         problem = f"verdict is {entry.get('verdict')!r}, not one of {', '.join(WORDS)}"
     elif bool(entry.get("steps")) != (entry["verdict"] == "steps"):
-        problem = "steps belong to the verdict `steps`, and to it only"
+        problem = "`steps` must be set if, and only if, the verdict is `steps`"
     elif not entry.get("why"):
-        problem = "it lacks its reason"
+        problem = "`why` is missing"
     if problem:
         raise TrainyardError(problem, where=f"charts/{name}/{FILE}, from {entry.get('from')} to {entry.get('to')}")
     lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}

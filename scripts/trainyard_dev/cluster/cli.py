@@ -13,14 +13,14 @@ from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import source
 
 _name = click.option(
-    "--name", default="trainyard", show_default=True, envvar="TRAINYARD_CLUSTER", help="The cluster's name."
+    "--name", default="trainyard", show_default=True, envvar="TRAINYARD_CLUSTER", help="Name of the cluster."
 )
 _engine = click.option("--provider", default="auto", type=click.Choice(["auto", "docker", "podman"]), show_default=True)
 
 
 @click.group()
 def cluster() -> None:
-    """A real Kubernetes cluster on this machine, made by kind."""
+    """Manage a Kubernetes cluster on this machine, with kind."""
 
 
 @cluster.command()
@@ -31,13 +31,13 @@ def cluster() -> None:
     default="auto",
     type=click.Choice(["auto", "pull", "build"]),
     show_default=True,
-    help="Pull images from public registries, or build them here.",
+    help="Pull images from public registries, or build them locally.",
 )
 @click.option("--gpu", default="auto", type=click.Choice(["auto", "mock", "real"]), show_default=True)
 @click.option("--gpus", default=4, show_default=True, help="Mock GPUs per GPU node.")
-@click.option("--login", is_flag=True, help="Its API server takes tokens of an issuer, once it is told of one.")
+@click.option("--login", is_flag=True, help="Let the API server accept tokens of an OIDC issuer, once configured.")
 def up(name: str, provider: str, images: str, gpu: str, gpus: int, login: bool) -> None:
-    """Make a cluster: a control plane, two GPU nodes, one CPU node."""
+    """Create a cluster: a control plane, two GPU nodes, one CPU node."""
     spec = MockGpuSpec(count=gpus)
     engine = engines.find(provider)
     chosen = detect.choose(gpu, engine=engine.name)
@@ -48,7 +48,7 @@ def up(name: str, provider: str, images: str, gpu: str, gpus: int, login: bool) 
 
 @cluster.command()
 @_name
-@click.option("--member", default="", metavar="TEAM", help="Act as ada, a member of this team, not as administrator.")
+@click.option("--member", default="", metavar="TEAM", help="Act as ada, a member of this team.")
 def env(name: str, member: str) -> None:
     """Print what the shell needs to use a cluster: its kubeconfig, the pinned kubectl and helm.
 
@@ -63,7 +63,7 @@ def env(name: str, member: str) -> None:
 @_name
 @_engine
 def down(name: str, provider: str) -> None:
-    """Remove a cluster. The cache of images and binaries stays."""
+    """Delete a cluster. Keep the cache of images and binaries."""
     if not lifecycle.down(engines.find(provider), name):
         raise TrainyardError(f"no cluster named {name}", hint="list kind's clusters with `podman ps` or `docker ps`")
     click.echo(f"cluster {name} removed")
@@ -74,7 +74,7 @@ def down(name: str, provider: str) -> None:
 @_engine
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 def status(name: str, provider: str, output: str) -> None:
-    """Show nodes, GPUs and pods of a cluster."""
+    """Show a cluster's nodes, GPUs and pods."""
     state = lifecycle.status(engines.find(provider), name)
     if output != "table":
         click.echo(
@@ -94,5 +94,5 @@ def status(name: str, provider: str, output: str) -> None:
 @click.argument("image")
 @_engine
 def load(image: str, provider: str) -> None:
-    """Hand IMAGE of the engine's own store to the cluster's nodes."""
+    """Load IMAGE from the container engine into the cluster."""
     click.echo(f"use it in pods as {lifecycle.load_image(engines.find(provider), image)}")

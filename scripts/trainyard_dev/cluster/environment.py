@@ -23,7 +23,7 @@ def lines(name: str, team: str = "") -> list[str]:
     """
     own = lifecycle.kubeconfig(name)
     if not own.is_file():
-        raise TrainyardError(f"no cluster named {name}", hint="make one with `make cluster-up`")
+        raise TrainyardError(f"no cluster named {name}", hint="create one with `make cluster-up`")
     chosen = member(own, team) if team else own
     folders = ":".join(dict.fromkeys(str(tools.binary(program).parent) for program in PROGRAMS))
     return [f"export KUBECONFIG={shlex.quote(str(chosen))}", f'export PATH={shlex.quote(folders)}:"$PATH"']

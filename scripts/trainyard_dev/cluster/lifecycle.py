@@ -80,13 +80,13 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
             making.wait(image.name for image in making.images)
         return kubectl
     except BaseException:
-        print("  removing the half-made cluster …", flush=True)
+        print("  removing the incomplete cluster …", flush=True)
         try:
             with uninterrupted():
                 making.close()
                 down(engine, name)
         except TrainyardError as error:  # the first error counts
-            print(f"  it could not be removed: {error}", flush=True)
+            print(f"could not remove it: {error}", flush=True)
         raise
 
 
@@ -165,7 +165,7 @@ def _remove(engine: Engine, node: str) -> None:
 def status(engine: Engine, name: str) -> dict[str, object]:
     """The cluster's containers, nodes, GPUs and pods, as plain data."""
     if not exists(engine, name):
-        raise TrainyardError(f"no cluster named {name}", hint="make one with `trainyard cluster up`")
+        raise TrainyardError(f"no cluster named {name}", hint="create one with `trainyard cluster up`")
     kubectl = Kubectl(kubeconfig(name))
     listed = []
     for node in kubectl.get("nodes"):
@@ -203,7 +203,7 @@ def load_image(engine: Engine, ref: str) -> str:
             f"{engine.name} has no image {ref}", hint=f"build or pull it first: `{engine.name} images`"
         )
     if engine("inspect", registry.NAME, check=False).returncode:
-        raise TrainyardError("the cluster's registry isn't running", hint="make a cluster with `trainyard cluster up`")
+        raise TrainyardError("the cluster's registry is not running", hint="run `trainyard cluster up`")
     path, tag = _mirror_name(ref)
     registry.push_as(engine, ref, f"{registry.address(engine)}/{path}:{tag}")
     return f"docker.io/{path}:{tag}"
@@ -254,13 +254,13 @@ def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str
 
 def _check_machine(engine: Engine) -> None:
     if os.geteuid() != 0:
-        raise TrainyardError("kind's nodes need root here", hint="run the command as root (sudo)")
+        raise TrainyardError("kind's nodes require root on this machine", hint="run the command as root (sudo)")
     free = shutil.disk_usage(cache_dir()).free / 1e9
     if free < NEEDED_GB:
         raise TrainyardError(
-            f"only {free:.1f} GB are free, a cluster needs {NEEDED_GB}",
+            f"only {free:.1f} GB are free; a cluster needs {NEEDED_GB}",
             where=str(cache_dir()),
-            hint="free some space or set TRAINYARD_CACHE to another disk",
+            hint="free some space, or set TRAINYARD_CACHE to another disk",
         )
     if not Path("/dev/fuse").exists() and not nodes.kernel_has_nfs():
         raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", hint="modprobe fuse")
@@ -276,4 +276,4 @@ def _raise_inotify() -> None:
             if int(path.read_text()) < needed:
                 path.write_text(str(needed))
         except OSError:
-            print(f"  fs.inotify.{key} stays below {needed}: it may not be set here", flush=True)
+            print(f"  fs.inotify.{key} stays below {needed}: this machine does not allow a change", flush=True)

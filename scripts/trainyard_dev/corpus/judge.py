@@ -75,9 +75,9 @@ class Result:
 def _differ(heard: LintVerdict, said: ServerVerdict, training: bool) -> list[str]:
     found = []
     if said.refused and not heard.refuses:
-        found.append(f"lint lets it pass, the server refuses: {', '.join(said.refusals)}")
+        found.append(f"lint passes, the server refuses: {', '.join(said.refusals)}")
     if not said.refused and set(heard.refuses) - (set(OPERATORS) if training else set()):
-        found.append(f"lint refuses, the server takes it: {', '.join(heard.refuses)}")
+        found.append(f"lint refuses, the server accepts: {', '.join(heard.refuses)}")
     if bool(said.lacks) != bool(set(heard.fails) & set(LATER)) and not heard.refuses:
         found.append(
             f"lint: {', '.join(heard.fails) or 'nothing'}; the server lacks: {', '.join(said.lacks) or 'nothing'}"

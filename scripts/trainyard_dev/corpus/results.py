@@ -47,7 +47,7 @@ def read(file: Path | None = None) -> tuple[str, list[Result]]:
         raw = json.loads((file or FILE).read_text())
         return raw["of"], [_result(row) for row in raw["files"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"there are no results of the corpus: {error}"
+        what = f"no results of the corpus found: {error}"
         raise TrainyardError(what, hint="run `bin/trainyard corpus run`") from None
 
 

@@ -53,7 +53,7 @@ def run(group: str, file: str, refused: Sequence[str] = (), fails: Sequence[str]
     found = next(_reasons(group, file), None)
     if found is None:
         raise UsageError(
-            f"nothing says why {group}/{file} is not run", hint="add it to LEFT_OUT in scripts/trainyard_dev/corpus"
+            f"no reason states why {group}/{file} is not run", hint="add it to LEFT_OUT in scripts/trainyard_dev/corpus"
         )
     return found
 

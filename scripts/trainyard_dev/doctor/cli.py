@@ -18,7 +18,7 @@ from trainyard_dev.doctor.probes import Machine
 @click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), show_default=True)
 @click.pass_context
 def doctor(context: click.Context, images: str, gpu: str, provider: str, output: str) -> None:
-    """Check this machine, and show how to fix what it lacks. Exit code 0: everything needed is there; else 1."""
+    """Check this machine, and show how to fix what it lacks. Exits with 0 if nothing is missing, otherwise with 1."""
     machine = Machine()
     findings = examine(machine, Wanted(images, gpu, provider))
     known = gpus.KNOWN if gpu == "real" or gpus.is_real(machine) else ()

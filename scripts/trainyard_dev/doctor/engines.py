@@ -51,7 +51,7 @@ def _engine(m: Machine, name: str, use: str, wanted: Wanted) -> Finding:
     if name == "docker":
         hint = "systemctl start docker" if m.which(name) else "install Docker, or podman as below"
         return Finding(GROUP, name, dead, "missing" if wanted.engine == name or m.which(name) else "not needed", hint)
-    return Finding(GROUP, name, dead, "missing", "podman info   # and fix what it names" if m.which(name) else INSTALL)
+    return Finding(GROUP, name, dead, "missing", "podman info   # and fix its errors" if m.which(name) else INSTALL)
 
 
 def cgroups(m: Machine) -> str:
@@ -79,8 +79,8 @@ def _buildx(m: Machine) -> Finding:
     if code == 0:
         return Finding(GROUP, "buildx", said.splitlines()[-1] if said else "yes", "ok")
     if not needs_buildx(version):
-        return Finding(GROUP, "buildx", f"absent; docker {version} builds without it", "not needed")
-    return Finding(GROUP, "buildx", f"absent; docker {version} builds no images without it", "missing", BUILDX)
+        return Finding(GROUP, "buildx", f"missing; docker {version} builds without it", "not needed")
+    return Finding(GROUP, "buildx", f"missing; docker {version} cannot build images without it", "missing", BUILDX)
 
 
 def _helper(m: Machine, name: str) -> Finding:

@@ -40,7 +40,7 @@ KNOWN = (
     ),
     KnownIssue(
         "device plugin pods crash on workers",
-        "the node was not given the GPUs or lacks the toolkit",
+        "the node does not have the GPUs or lacks the toolkit",
         "mount /dev/null at /var/run/nvidia-container-devices/all in the node, and install the toolkit in it",
         "nvkind#20",
     ),
@@ -52,8 +52,8 @@ KNOWN = (
     ),
     KnownIssue(
         "a worker without GPUs does not start",
-        "the GPU mount was given to every node",
-        "give the mount to GPU nodes only",
+        "every node has the GPU mount",
+        "mount it on GPU nodes only",
         "kind#3257",
     ),
 )
@@ -68,11 +68,11 @@ def check(m: Machine, wanted: Wanted) -> list[Finding]:
     real = is_real(m)
     if not real:
         if wanted.gpu == "real":
-            lacks = "none, but GPU=real was asked for"
+            lacks = "none, but GPU=real is set"
             return [Finding(GROUP, "GPUs", lacks, "missing", "install the driver until `nvidia-smi -L` lists the GPUs")]
-        return [Finding(GROUP, "GPUs", "none: mock ones, which prove no CUDA", "ok")]
+        return [Finding(GROUP, "GPUs", "none; mock GPUs are used, which do not test CUDA", "ok")]
     if wanted.gpu == "mock":
-        return [Finding(GROUP, "GPUs", f"{_shown(m)}; mock ones, as asked for, which prove no CUDA", "ok")]
+        return [Finding(GROUP, "GPUs", f"{_shown(m)}; uses mock GPUs, as requested, without CUDA", "ok")]
     found = _of_real(m, wanted)
     if wanted.gpu == "real" or not obstacles(m, wanted):
         return found

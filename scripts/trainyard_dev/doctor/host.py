@@ -28,7 +28,7 @@ def _limit(m: Machine, name: str) -> Finding:
     if value is None or value >= least:
         return Finding("rights", f"hard limit {name}", shown, "ok")
     hint = f"echo '* hard {name} 65536' >> /etc/security/limits.conf   # then log in again"
-    return Finding("rights", f"hard limit {name}", f"{shown}, four nodes want {least}", "warn", hint)
+    return Finding("rights", f"hard limit {name}", f"{shown}; four nodes need {least}", "warn", hint)
 
 
 def _disk(m: Machine) -> Finding:
@@ -50,11 +50,11 @@ def _memory(m: Machine) -> Finding:
     shown = f"{total:.0f} GB" + ("" if free is None else f", {free:.0f} GB available")
     if total < MEMORY_GB:
         return Finding(
-            "room", "memory", f"{shown}; {MEMORY_GB} GB are needed", "missing", "use a machine with more memory"
+            "room", "memory", f"{shown}; {MEMORY_GB} GB required", "missing", "use a machine with more memory"
         )
     if free is not None and free < MEMORY_GB / 2:
         return Finding(
-            "room", "memory", f"{shown}; little is free", "warn", "ps aux --sort=-rss | head   # and end what you can"
+            "room", "memory", f"{shown}; little is free", "warn", "ps aux --sort=-rss | head   # and stop what you can"
         )
     return Finding("room", "memory", shown, "ok")
 
@@ -63,7 +63,7 @@ def _python(m: Machine) -> Finding:
     version = ".".join(map(str, m.python()))
     if m.python()[:2] < PYTHON:
         return Finding(
-            "software", "Python", f"{version}, 3.11 or newer is needed", "missing", "apt-get install -y python3"
+            "software", "Python", f"{version}; 3.11 or newer required", "missing", "apt-get install -y python3"
         )
     if not m.has_venv():
         return Finding("software", "Python", f"{version} without venv", "missing", "apt-get install -y python3-venv")
@@ -76,15 +76,15 @@ def _go(m: Machine) -> Finding:
     said = m.run("go", "version")[1] if m.which("go") else ""
     found = re.search(r"go(\d+(?:\.\d+)+)", said)
     version = found[1] if found else "absent"
-    shown = f"{version}; {built} of {total} sets of binaries are in the cache"
+    shown = f"{version}; {built} of {total} tool sets are in the cache"
     if found and _number(version) >= _number(need):
         return Finding("software", "Go", shown, "ok")
     if found and _number(version) >= golang.FETCHES_SINCE and m.variable("GOTOOLCHAIN") != "local":
-        return Finding("software", "Go", f"{shown}; it fetches Go {need} for those that ask for it", "ok")
+        return Finding("software", "Go", f"{shown}; it downloads Go {need} for modules that require it", "ok")
     if built == total:
         return Finding("software", "Go", shown, "not needed")
     return Finding(
-        "software", "Go", f"{shown}, Go {need} is needed", "missing", f"install Go {need} or newer from go.dev/dl"
+        "software", "Go", f"{shown}; Go {need} required", "missing", f"install Go {need} or newer from go.dev/dl"
     )
 
 
@@ -105,7 +105,7 @@ def _images(m: Machine, wanted: Wanted) -> Finding:
     if m.registry():
         return Finding("software", "images", "registry.k8s.io answers: pulled", "ok")
     hint = "make e2e IMAGES=build   # or set HTTPS_PROXY"
-    return Finding("software", "images", "registry.k8s.io can't be reached", "missing", hint)
+    return Finding("software", "images", "registry.k8s.io is unreachable", "missing", hint)
 
 
 def _debootstrap(m: Machine, building: bool) -> Finding:
@@ -115,13 +115,13 @@ def _debootstrap(m: Machine, building: bool) -> Finding:
     if not building:
         return Finding("software", "debootstrap", "absent", "not needed")
     hint = "apt-get install -y --no-install-recommends debootstrap"
-    return Finding("software", "debootstrap", "absent, and images are built here", "missing", hint)
+    return Finding("software", "debootstrap", "missing, and images are built here", "missing", hint)
 
 
 def _data(m: Machine) -> Finding:
     if m.data() and m.exists(m.data()):
-        return Finding("software", "MNIST", f"looked for in {m.data()}", "ok")
-    what = f"TRAINYARD_DATA names {m.data()}, which is absent" if m.data() else "TRAINYARD_DATA is not set"
+        return Finding("software", "MNIST", f"searched in {m.data()}", "ok")
+    what = f"TRAINYARD_DATA names {m.data()}, which does not exist" if m.data() else "TRAINYARD_DATA is not set"
     return Finding(
         "software",
         "MNIST",

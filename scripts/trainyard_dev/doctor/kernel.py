@@ -47,7 +47,7 @@ def check(m: Machine) -> list[Finding]:
 
 def _needed(m: Machine, name: str, option: str, module: str, purpose: str) -> Finding:
     there = has(m, option, module)
-    shown = {True: "yes", False: f"no; it carries {purpose}", None: f"unknown; it carries {purpose}"}[there]
+    shown = {True: "yes", False: f"no; needed for {purpose}", None: f"unknown; needed for {purpose}"}[there]
     state: State = "ok" if there else "warn" if there is None else "missing"
     hint = "" if there else _hint(m, module, option)
     return Finding(GROUP, name, shown, state, hint)
@@ -56,7 +56,7 @@ def _needed(m: Machine, name: str, option: str, module: str, purpose: str) -> Fi
 def _hint(m: Machine, modules: str, option: str) -> str:
     """The hint: load the module if the kernel supports modules; else use another kernel."""
     if m.exists(f"/lib/modules/{kernel_release()}"):
-        return f"modprobe -a {modules}   # else a kernel with CONFIG_{option}"
+        return f"modprobe -a {modules}   # or boot a kernel with CONFIG_{option}"
     return f"boot a kernel with CONFIG_{option} (this one loads no modules)"
 
 
@@ -64,7 +64,7 @@ def _policies(m: Machine) -> Finding:
     there = (has(m, "IP_SET", "ip_set"), has(m, "NETFILTER_XT_SET", "xt_set"))
     if all(there):
         return Finding(GROUP, "network policies", "ipset: enforced by kube-router's policy controller", "ok")
-    state = "no ipset: policies would not be enforced" if False in there else "unknown; they need ipset"
+    state = "no ipset: policies are not enforced" if False in there else "unknown; policies need ipset"
     return Finding(GROUP, "network policies", state, "warn", _hint(m, "ip_set xt_set", "IP_SET"))
 
 
@@ -99,7 +99,7 @@ def _inotify(m: Machine) -> Finding:
         return Finding(GROUP, "inotify instances", "can't be read", "warn")
     if int(text) >= INSTANCES:
         return Finding(GROUP, "inotify instances", text, "ok")
-    shown = f"{text}, four nodes want {INSTANCES}"
+    shown = f"{text}; four nodes need {INSTANCES}"
     if m.uid() == 0:
         return Finding(GROUP, "inotify instances", f"{shown}: raised by `cluster up`", "ok")
     return Finding(GROUP, "inotify instances", shown, "warn", f"sysctl -w fs.inotify.max_user_instances={INSTANCES}")

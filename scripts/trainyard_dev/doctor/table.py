@@ -39,7 +39,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     note = f" ({warned} warning{'' if warned == 1 else 's'})" if warned else ""
     if missing:
         return f"Missing: {', '.join(missing)}{note}. Fix as shown, then run `trainyard doctor` again."
-    return f"Everything that `make e2e` needs is here{note}."
+    return f"This machine meets all requirements of `make e2e`{note}."
 
 
 def data(findings: Sequence[Finding], known: Sequence[KnownIssue] = ()) -> dict[str, Any]:

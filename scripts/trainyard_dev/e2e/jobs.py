@@ -144,7 +144,7 @@ def last_words(context: Context, pods: Iterable[dict[str, Any]], namespace: str)
             name = pod["metadata"]["name"]
             log = context.kubectl("logs", "-n", namespace, name, "--tail=3", check=False).stdout.strip()
             return f"{name} ended with: {' | '.join(log.splitlines()) or 'no output'}"
-    return "no pod of it failed"
+    return "none of its pods failed"
 
 
 def _waiting(trace: Trace) -> str:

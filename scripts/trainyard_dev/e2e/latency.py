@@ -46,7 +46,7 @@ class Pair:
 def percentile(values: Sequence[float], percent: float) -> float:
     """The percentile by nearest rank. Raises CheckError without measurements."""
     if not values:
-        raise CheckError("no request was answered")
+        raise CheckError("no request got an answer")
     ranked = sorted(values)
     return ranked[max(0, ceil(percent / 100 * len(ranked)) - 1)]
 

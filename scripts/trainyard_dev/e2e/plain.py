@@ -74,7 +74,7 @@ def adopted(context: Context, text: str) -> str:
             "-",
         ]
         done = run(argv, check=False, timeout=WAIT_S)
-    require(done.returncode == 0, f"trainyard adopt ended with {done.returncode}: {(done.stderr or '')[-500:]}")
+    require(done.returncode == 0, f"trainyard adopt exited with {done.returncode}: {(done.stderr or '')[-500:]}")
     return done.stdout
 
 
@@ -98,7 +98,7 @@ def filled_in(context: Context, resource: str, name: str) -> str:
     """The API server's note on what it filled into an object. CheckError if there is none."""
     meta = context.kubectl.get(resource, name, "-n", NAMESPACE)[0]["metadata"]
     words: str = meta.get("annotations", {}).get(fill.TOLD, "")
-    require(words, f"{resource} {name} does not say what was filled in")
+    require(words, f"{resource} {name} does not show what was filled in")
     return words
 
 
@@ -176,4 +176,4 @@ def first_rank(context: Context, found: Objects) -> Object:
         for line in said.splitlines():
             if line.startswith(RESULT):
                 return json.loads(line.removeprefix(RESULT))
-    raise CheckError(f"none of {', '.join(one['metadata']['name'] for one in found) or 'no pods'} tells its result")
+    raise CheckError(f"none of {', '.join(one['metadata']['name'] for one in found) or 'no pods'} reports a result")

@@ -57,7 +57,7 @@ class ProbeJob:
         self.context.kubectl("create", "-n", self.namespace, "-f", "-", input=json.dumps(self.job))
         until(self.steps, START_S, f"the job {NAME} made no step", 1)
         self.pods = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self._pods()}
-        require(len(self.pods) == 2, f"the job {NAME} has {len(self.pods)} pods, due are 2")
+        require(len(self.pods) == 2, f"the job {NAME} has {len(self.pods)} pods, not 2")
 
     def steps(self) -> list[tuple[int, float]]:
         """(step, Unix seconds) from its log; [] before it runs."""

@@ -80,7 +80,7 @@ def run(options: Options) -> bool:
             try:
                 order.checks(context)
             except Exception as error:  # between two checks
-                with recorder.check("e2e.run", "the run between its checks"):
+                with recorder.check("e2e.run", "between checks"):
                     raise error
         if failed := {check.id for check in recorder.checks if check.status == "failed"}:
             apart = options.full and selection.apart(failed)
@@ -99,7 +99,7 @@ def run(options: Options) -> bool:
     writer.write(result, options.out)
     print(f"report: {options.out / 'report.html'}")
     if options.keep or options.reuse:
-        print(f"the cluster stays: export KUBECONFIG={lifecycle.kubeconfig(cluster.name)}")
+        print(f"the cluster is kept: export KUBECONFIG={lifecycle.kubeconfig(cluster.name)}")
     console.show(result)
     return result.verdict.ok
 
@@ -215,8 +215,8 @@ def _mocks(options: lifecycle.Options) -> list[str]:
         )
     if not nodes.kernel_has_nfs():
         said.append(
-            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has none; its locking "
-            "and caching differ from the kernel's."
+            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has no NFS client; "
+            "locking and caching differ from the kernel's."
         )
     said.append("csi-driver-nfs did not run; shared volumes came from trainyard's own provisioner.")
     if options.source.kind == "build":

@@ -26,7 +26,7 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
                 running[pool.submit(_run, entry, context)] = entry
             if not running and left and left == waiting:
                 ids = ", ".join(one for entry in left for one in entry.ids[:1])
-                raise TrainyardError(f"nothing that {ids} need is left to run", where="e2e/checks")
+                raise TrainyardError(f"none of the requirements of {ids} is left to run", where="e2e/checks")
             waiting = [entry for entry in left if entry not in running.values()]
             if not running:
                 continue
@@ -50,7 +50,7 @@ def _run(entry: Entry, context: Context) -> None:
     ended = {check.id for check in context.recorder.checks}
     for check_id in entry.ids:
         if check_id not in ended and context.wants(check_id):
-            context.recorder.skip(check_id, check_id, f"{entry.ids[0]} ended before it came to this")
+            context.recorder.skip(check_id, check_id, f"{entry.ids[0]} ended before this check")
 
 
 def _startable(waiting: list[Entry], running: list[Entry], context: Context, at_once: int) -> list[Entry]:

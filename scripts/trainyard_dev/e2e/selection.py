@@ -29,7 +29,7 @@ def matching(word: str) -> list[str]:
     found = [i for i in all_ids() if i == word or i.startswith((f"{word}.", f"{word}-"))]
     if not found:
         groups = ", ".join(dict.fromkeys(i.partition(".")[0] for i in all_ids()))
-        raise UsageError(f"no check is called `{word}`", hint=f"take an id of `make e2e LIST=1` or a group: {groups}")
+        raise UsageError(f"unknown check: `{word}`", hint=f"use an id of `make e2e LIST=1` or a group: {groups}")
     return found
 
 

@@ -25,7 +25,7 @@ def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
     """The generated S3 user that training uses: endpoint, access-key, secret-key, region."""
     secret = kubectl.find("secret", SECRET, "-n", namespace)
     if secret is None:
-        raise TrainyardError(f"the chart's setup job made no Secret {SECRET}", where=f"namespace {namespace}")
+        raise TrainyardError(f"the chart's setup job created no Secret {SECRET}", where=f"namespace {namespace}")
     return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
 

@@ -57,7 +57,7 @@ def read(text: str) -> Page:
             continue
         if not line.startswith("    "):
             if mark:
-                raise TrainyardError(f"no commands stand below {mark[0]}", where=f"line {at}")
+                raise TrainyardError(f"no commands follow {mark[0]}", where=f"line {at}")
             mark = MARK.fullmatch(line)
             continue
         first = at
@@ -66,8 +66,8 @@ def read(text: str) -> Page:
             block.append(lines[at][4:])
             at += 1
         if not mark:
-            hint = "write `<!-- walk: WHO -->` or `<!-- not run: WHY -->` above it"
-            raise TrainyardError("nothing says whether these commands are run", where=f"line {first}", hint=hint)
+            hint = "write `<!-- walk: WHO -->` or `<!-- not run: WHY -->` above the commands"
+            raise TrainyardError("these commands lack a mark", where=f"line {first}", hint=hint)
         kind, what = mark.groups()
         mark = None
         if kind == "walk":

@@ -72,23 +72,23 @@ def choose(
         TrainyardError: `real` without a GPU.
     """
     if kind not in KINDS:
-        raise UsageError(f"GPU must be one of {', '.join(KINDS)}, is {kind!r}", hint="set GPU=auto")
+        raise UsageError(f"GPU must be one of {', '.join(KINDS)}, not {kind!r}", hint="set GPU=auto")
     found = find_real() if look else real
     if found is None:
         if kind == "real":
             raise TrainyardError(
-                "GPU=real was asked for, but this machine shows no NVIDIA GPU",
+                "GPU=real is set, but this machine has no NVIDIA GPU",
                 hint="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
             )
-        return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
+        return GpuChoice("mock", "no GPU found" if kind == "auto" else "GPU=mock is set")
     shown = f"{found.count} x {found.model}, driver {found.driver}, reported by {found.source}"
     if kind == "mock":
-        return GpuChoice("mock", f"GPU=mock was asked for; this machine's own stay unused ({shown})")
+        return GpuChoice("mock", f"GPU=mock is set; this machine's GPUs stay unused ({shown})")
     if kind == "auto":
         lacking = _obstacles(engine) if obstacles is None else obstacles
         if lacking:
             why = "; ".join(lacking)
-            return GpuChoice("mock", f"containers don't get this machine's GPUs ({why}): see `trainyard doctor`")
+            return GpuChoice("mock", f"containers cannot use this machine's GPUs ({why}): see `trainyard doctor`")
     return GpuChoice("real", shown, found)
 
 

@@ -62,7 +62,7 @@ class MockGpuSpec:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MAX_GPUS:
-            what = f"count of the mock GPUs must be a number of GPUs from 1 to {MAX_GPUS}, is {self.count!r}"
+            what = f"number of mock GPUs must be from 1 to {MAX_GPUS}, not {self.count!r}"
             raise UsageError(what, hint="change count")
 
     def conf(self, node: str) -> str:
@@ -91,7 +91,7 @@ def build_library(dest: Path) -> Path:
     """
     for tool in ("gcc", "make"):
         if shutil.which(tool) is None:
-            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is missing", hint=_NO_COMPILER)
+            raise TrainyardError(f"{tool} is required to build the mock GPU library, but is missing", hint=_NO_COMPILER)
     dest = dest.absolute()
     dest.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".mock-nvml-") as folder:
@@ -138,7 +138,7 @@ def prepare_node(folder: Path, node: str, spec: MockGpuSpec, *, library: Path | 
 def inject_xid(folder: Path, gpu: int, code: int) -> None:
     """Makes GPU `gpu` of the node in `folder` report the Xid error `code` once to every listener."""
     if code < 1:
-        raise UsageError(f"an Xid code is a positive number, not {code}")
+        raise UsageError(f"invalid Xid code: {code}; must be a positive number")
     _append(folder, f"xid {_checked(gpu)} {code} id={time.time_ns()}")
 
 
@@ -171,7 +171,7 @@ def device_commands(count: int) -> list[list[str]]:
     A file of the same name that is not a character device is replaced.
     """
     if not 1 <= count <= MAX_GPUS:
-        raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", hint="change count")
+        raise UsageError(f"number of mock GPUs must be from 1 to {MAX_GPUS}, not {count}", hint="change count")
     minors = {f"/dev/nvidia{gpu}": gpu for gpu in range(count)} | {"/dev/nvidiactl": CONTROL_MINOR}
     return [["sh", "-c", _device_script(path, minor)] for path, minor in minors.items()]
 
@@ -183,7 +183,7 @@ def _device_script(path: str, minor: int) -> str:
 
 def _checked(gpu: int) -> int:
     if not 0 <= gpu < MAX_GPUS:
-        raise UsageError(f"no mock GPU {gpu}", hint=f"name one from 0 to {MAX_GPUS - 1}")
+        raise UsageError(f"no mock GPU {gpu}", hint=f"use a number from 0 to {MAX_GPUS - 1}")
     return gpu
 
 

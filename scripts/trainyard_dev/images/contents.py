@@ -53,7 +53,7 @@ def of_pins(root: Path, image: str) -> dict[str, str]:
 
 def of_image(engine: Engine, image: Image) -> dict[str, Any]:
     """What Python finds in a local image. Raises TrainyardError."""
-    hint = f"make it first: bin/trainyard images build {image.name}"
+    hint = f"build it first: bin/trainyard images build {image.name}"
     said = engine("run", "--rm", "--network=none", "--entrypoint=python3", image.ref, "-c", ASK, hint=hint).stdout
     found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
     return found

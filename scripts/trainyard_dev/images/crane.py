@@ -154,9 +154,9 @@ def _error(said: str) -> TrainyardError:
     if re.search(r"_UNKNOWN|\b404 ", said):
         return MissingError(f"{host} has no {path.rstrip(':')}")
     if found := re.search(r"no child with platform (\S+) in index (\S+)", said):
-        return TrainyardError(f"{found[2]} is not published for {found[1]}", hint="leave out --platform")
+        return TrainyardError(f"{found[2]} is not published for {found[1]}", hint="omit --platform")
     if "checksum" in said:
-        return TrainyardError(f"a blob arrived broken: {said}", hint="try again; complete files are kept")
+        return TrainyardError(f"a blob is corrupt: {said}", hint="try again; complete files are kept")
     if "no such file" in said:
         return TrainyardError(f"a blob is missing: {said}", hint="save it again")
     return TrainyardError(f"crane failed: {said}", hint="see the registry's log")
@@ -193,7 +193,7 @@ def _entries(folder: Path) -> dict[str, dict[str, Any]]:
     except FileNotFoundError:
         pass
     except (KeyError, TypeError, ValueError):
-        said = f"index.json doesn't say by {NAME} which image is which"
+        said = f"index.json lacks the image names in {NAME}"
         raise TrainyardError(said, where=str(folder), hint="save it again") from None
     hint = "finish `trainyard images save` first"
     raise TrainyardError("index.json is missing or empty", where=str(folder), hint=hint)
@@ -226,7 +226,5 @@ def _unpacked(file: Path, folder: Path) -> Path:
             tar.extractall(folder, filter="data")
     except (tarfile.TarError, OSError) as error:
         said = f"not an archive of `trainyard images save`: {error}"
-        raise TrainyardError(
-            said, where=str(file), hint="save it again, and see that $TMPDIR has room for it"
-        ) from None
+        raise TrainyardError(said, where=str(file), hint="save it again, with enough free space in $TMPDIR") from None
     return folder

@@ -28,9 +28,9 @@ more = [one for one in more if one not in ("kfp", "isympy")]
 print("found: " + json.dumps({"failed": failed, "there": there, "more": more}))
 """
 WRONG = {
-    "failed": "these can't be imported",
-    "there": "these are there, though they are said to be left out",
-    "more": "these are there, and nothing says so",
+    "failed": "cannot be imported",
+    "there": "installed, but listed as omitted",
+    "more": "installed, but not listed",
 }
 
 
@@ -50,5 +50,5 @@ def check(engine: Engine, image: Image, tag: str) -> None:
     wrong = [f"{words}: {found[key]}" for key, words in WRONG.items() if found[key]]
     if wrong:
         engine("rmi", "--force", tag, check=False)
-        hint = "change images/requirements.yaml, or what the Containerfile installs"
+        hint = "correct images/requirements.yaml, or the packages that the Containerfile installs"
         raise TrainyardError("; ".join(wrong), where=image.dir, hint=hint)

@@ -72,7 +72,7 @@ def wishes(root: Path, lock: Mapping[str, str]) -> ImagePackages:
     raw, made = yaml.load((root / LIST).read_text(), yaml.BaseLoader), ImagePackages()
     own = raw.get("versions", {})
     for name in sorted(own.keys() & lock.keys()):
-        made.findings.append((LIST, f"{name} is in requirements.lock, too", "remove it from `versions`"))
+        made.findings.append((LIST, f"{name} is also in requirements.lock", "remove it from `versions`"))
     base = {**own, **lock}
     for image, spec in raw["images"].items():
         lists = [spec.get("packages", ()), *(raw["sets"][one] for one in spec.get("sets", ()))]
@@ -81,9 +81,9 @@ def wishes(root: Path, lock: Mapping[str, str]) -> ImagePackages:
         for one in (one for one in raw.get("otherwise", ()) if image in one["images"]):
             for name, version in one["versions"].items():
                 if name not in names:
-                    made.findings.append((LIST, f"{image} has no {name} to make an exception of", "remove it"))
+                    made.findings.append((LIST, f"{image} does not have {name}, which `otherwise` lists", "remove it"))
                 elif base.get(name) == version:
-                    made.findings.append((LIST, f"{name} {version} of {image} is not an exception", "remove it"))
+                    made.findings.append((LIST, f"{name} {version} of {image} does not differ", "remove it"))
                 versions[name] = version
         for name in names:
             if name not in versions:

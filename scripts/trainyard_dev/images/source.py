@@ -57,7 +57,7 @@ def choose(wanted: str) -> Source:
         return Source(wanted, "asked for")
     if wanted != "auto":
         raise UsageError(f"unknown image source `{wanted}`", hint="use auto, pull or build")
-    return Source("build", "pulling is untried, `pull` asks for it")
+    return Source("build", "pulling was not tried; set `pull` to pull")
 
 
 def registry_answers(url: str = PROBE, seconds: float = 4) -> bool:

@@ -79,7 +79,7 @@ class Supply:
         with self._state:
             self._state.wait_for(lambda: self._error or self._stopped or not wanted & self._open)
             if left := wanted & self._open:
-                raise self._error or TrainyardError(f"{', '.join(sorted(left))}: not made any more")
+                raise self._error or TrainyardError(f"{', '.join(sorted(left))}: no longer built")
 
     def wait_stage(self, stage: str) -> None:
         """`wait` for every image of a stage."""

@@ -19,7 +19,7 @@ def matrix() -> None:
 
 
 @matrix.command("run")
-@click.option("--kubernetes", "wanted", multiple=True, metavar="1.36", help="Only this minor; left out: all.")
+@click.option("--kubernetes", "wanted", multiple=True, metavar="1.36", help="Minor version to test. Defaults to all.")
 @click.option("--group", "groups", multiple=True, type=click.Choice(list(results.GROUPS)), help="Only this group.")
 def run_(wanted: tuple[str, ...], groups: tuple[str, ...]) -> int:
     """Run groups of tests on each minor; results go to docs/support/matrix.json, then the page is written.
@@ -58,7 +58,7 @@ def main_job(summary: Path) -> int:
 
 @matrix.command()
 def page() -> None:
-    """Write docs/support.md again."""
+    """Regenerate docs/support.md."""
     write()
     click.echo(f"written: {pages.PAGE}")
 

@@ -32,7 +32,7 @@ def render(root: Path, raw: dict[str, Any]) -> str:
     """The whole page as text. Raises TrainyardError when a source of it can't be read."""
     known, matrix = support.read(root), results.read(root)
     lines = [HEAD.format(day=known.gone_through).rstrip("\n"), "", *_kubernetes(known, matrix, raw)]
-    lines += ["", "## Parts", "", *_parts(known, raw), "", "## Past support, and why", "", *_past(known, raw)]
+    lines += ["", "## Parts", "", *_parts(known, raw), "", "## Unsupported versions, and why", "", *_past(known, raw)]
     lines += ["", "## Fixes", "", *_fixes(known)]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -80,7 +80,7 @@ def main_job(summary: Path, wanted: Collection[str]) -> tuple[str, Result]:
         ended = {one["id"]: one["status"] for one in raw["checks"] if one["id"] in wanted}
         seconds = round(raw["seconds"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "name the summary.json of a finished end-to-end run"
+        hint = "use the summary.json of a finished end-to-end run"
         raise TrainyardError(f"the file can't be read ({error})", where=str(summary), hint=hint) from None
     if left := sorted(set(wanted) - ended.keys()):
         hint = "run `make e2e` without ONLY"

@@ -134,17 +134,17 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
         return
     have = pinned(raw)
     for name in sorted(have.keys() - found.lines.keys()):
-        yield FILE, f"{name} {have[name]} is not in it", "add when its support ends"
+        yield FILE, f"{name} {have[name]} has no entry", "add the end of its support"
     for name in sorted(found.lines.keys() - have.keys()):
-        yield FILE, f"{name} is pinned nowhere", "remove it"
+        yield FILE, f"{name} has no pin", "remove it"
     for name in sorted(have.keys() & found.lines.keys()):
         if not found.lines[name].holds(have[name]):
-            yield FILE, f"{name} is {have[name]}, no version of {found.lines[name].line}", "look when its support ends"
+            yield FILE, f"{name} is {have[name]}, which is not in line {found.lines[name].line}", "update line and ends"
     for minor in sorted(minors(raw).keys() - found.kubernetes.keys()):
-        yield FILE, f"Kubernetes {minor} is not in it", "add when its support ends"
+        yield FILE, f"Kubernetes {minor} has no entry", "add the end of its support"
     for line in (*found.lines.values(), *found.kubernetes.values()):
         over, shown = line.over(found.gone_through), f"{line.name} {line.line}"
         if over and not line.past:
-            yield FILE, f"{shown} is past its support", "raise it, or say in `past` why it stays"
+            yield FILE, f"{shown} is no longer supported", "upgrade it, or state the reason in `past`"
         elif line.past and not over:
-            yield FILE, f"{shown} is in support", "take `past` out"
+            yield FILE, f"{shown} is supported", "remove `past`"

@@ -19,17 +19,17 @@ from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load as load_versions
 
 _wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
-_platform = click.option("--platform", default="", metavar="OS/ARCH", help="Only this one of images for several.")
+_platform = click.option("--platform", default="", metavar="OS/ARCH", help="Only this platform of each image.")
 _pins = click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                     help="Write values that name our own images by digest.")  # fmt: skip
-_plain = click.option("--plain-http", "plain", is_flag=True, help="The registry has no TLS.")
+                     help="Write values with our images by digest to this file.")  # fmt: skip
+_plain = click.option("--plain-http", "plain", is_flag=True, help="Use HTTP: the registry has no TLS.")
 
 
 def _selection(function: click.decorators.FC) -> click.decorators.FC:
     """Adds the options that select an installation."""
     profile = click.option("--profile", type=click.Choice(parts.profiles()), default="kind", show_default=True)
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
-    values = click.option("--values", "files", multiple=True, type=file, help="A values file, as for helm --values.")
+    values = click.option("--values", "files", multiple=True, type=file, help="Values file, as with helm --values.")
     return profile(values(function))
 
 
@@ -75,7 +75,7 @@ def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platf
 @click.argument("archive", metavar="FILE.tar|DIR", type=click.Path(path_type=Path, exists=True))
 @click.argument("prefix", metavar="HOST[/PATH]")
 def load(archive: Path, prefix: str, plain: bool, pins: Path | None) -> None:
-    """Push what was saved into a registry, under the prefix that global.imageRegistry will name."""
+    """Push saved images to a registry, under the prefix for global.imageRegistry."""
     _done(crane.load(archive, prefix, plain=plain), prefix, pins)
 
 
@@ -121,7 +121,7 @@ def build(wanted: str, names: tuple[str, ...]) -> None:
     known = load_versions().images
     for name in names:
         if name not in known:
-            raise UsageError(f"versions.yaml has no image {name}", hint=f"use one of {', '.join(known)}")
+            raise UsageError(f"unknown image: {name}", hint=f"use one of {', '.join(known)}")
     engine, chosen = engines.find(), source.choose(wanted)
     base = chosen.base(engine)
     needed = [i for i in known.values() if (i.own or i.local or chosen.kind == "build") and not i.large]
@@ -136,7 +136,7 @@ def build(wanted: str, names: tuple[str, ...]) -> None:
 
 @images.command("contents")
 @click.argument("name", metavar="NAME")
-@click.option("--run", is_flag=True, help="Ask Python in the image, which must be here; else its pins are read.")
+@click.option("--run", is_flag=True, help="Ask Python in the local image instead of reading the pins.")
 def show_contents(name: str, run: bool) -> None:
     """Show which framework, CUDA, cuDNN and NCCL an image of ours holds. Needs no GPU.
 
@@ -145,7 +145,7 @@ def show_contents(name: str, run: bool) -> None:
     """
     known = load_versions().images
     if name not in known:
-        raise UsageError(f"versions.yaml has no image {name}", hint=f"use one of {', '.join(known)}")
+        raise UsageError(f"unknown image: {name}", hint=f"use one of {', '.join(known)}")
     found = contents.of_image(engines.find(), known[name]) if run else contents.of_pins(ROOT, name)
     if not found:
         raise UsageError(f"{name} pins no framework", hint="ask the image itself with --run")
@@ -155,8 +155,8 @@ def show_contents(name: str, run: bool) -> None:
 @images.command()
 @click.argument("registry_host", metavar="HOST")
 @_wanted
-@click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
-@click.option("--cuda", is_flag=True, help="Those with CUDA as well, which have several GB.")
+@click.option("--all", "every", is_flag=True, help="Include upstream images; only with --images build.")
+@click.option("--cuda", is_flag=True, help="Include images with CUDA (several GB each).")
 @_pins
 def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | None) -> None:
     """Push our own images to HOST, a registry that a cluster's nodes reach; the chart's global.imageRegistry names it.
@@ -182,7 +182,7 @@ def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | 
                 engine(
                     "push",
                     target,
-                    hint=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
+                    hint=f"check that you are allowed to push: `{engine.name} login {host.partition('/')[0]}`",
                 )
                 if pins and image.own:
                     pushed[target] = crane.digest(target)

@@ -25,7 +25,7 @@ def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
     found = {table: _pinned(contract[table], pushed, prefix) for table in ("images", "cudaImages")}
     if not found["images"]:
         raise TrainyardError(
-            "none of our own images was pushed", where=prefix, hint="take a profile that installs some"
+            "none of our images was pushed", where=prefix, hint="use a profile that installs some of our images"
         )
     tables = {table: pins for table, pins in found.items() if pins}
     values = {"global": {"imageRegistry": prefix, "contract": tables}}
@@ -37,6 +37,6 @@ def _pinned(ours: Mapping[str, str], pushed: Mapping[str, str], prefix: str) -> 
     keys = {f"{prefix}/{short}": key for key, short in ours.items()}
     mine = {ref: digest for ref, digest in sorted(pushed.items()) if ref in keys}
     if bare := next((ref for ref, digest in mine.items() if not digest), ""):
-        raise TrainyardError(f"the registry gives no digest of {bare}", hint="see that it holds what was pushed")
+        raise TrainyardError(f"the registry returned no digest for {bare}", hint="check that the push succeeded")
     images = {keys[ref]: f"{ours[keys[ref]].rpartition(':')[0]}@{digest}" for ref, digest in mine.items()}
     return dict(sorted(images.items()))

@@ -27,7 +27,7 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
     built = {ref: known[ref] for ref in refs if ref in known and known[ref].name in served}
     if chosen.kind == "build" and (strange := [ref for ref in refs if ref not in built]):
         raise TrainyardError(
-            f"{', '.join(strange)} can't be built here", hint="use --images pull where its registry answers"
+            f"{', '.join(strange)} cannot be built here", hint="use --images pull, if the registry is reachable"
         )
     address = ""
     if built:

@@ -76,7 +76,7 @@ class Site:
         except (AttributeError, KeyError, TypeError, ValueError):
             if verdict.refused:
                 return []
-            what, hint = "no controller can read its spec", "see manifests/jobs for examples"
+            what, hint = "controllers cannot parse its spec", "see manifests/jobs for examples"
             raise UsageError(what, where=verdict.source, hint=hint) from None
 
     def _ask(self, obj: Object, who: Identity, source: str) -> Verdict:
@@ -142,7 +142,7 @@ def _team(known: Contract, name: str) -> Team:
         return next(iter(teams.values()))
     if name not in teams:
         what = f"no team {name}" if name else "the values have several teams"
-        raise UsageError(what, hint=f"name one with --team: {', '.join(teams)}")
+        raise UsageError(what, hint=f"select a team with --team: {', '.join(teams)}")
     return teams[name]
 
 

@@ -29,7 +29,7 @@ def policy() -> None:
 @policy.command("list")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 def list_rules(output: str) -> None:
-    """List every rule with what it asks."""
+    """List all rules with their requirements."""
     found = rules()
     if output != "table":
         click.echo(_structured([dataclasses.asdict(rule) for rule in found], output), nl=False)
@@ -40,10 +40,10 @@ def list_rules(output: str) -> None:
 
 @policy.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--team", default="", metavar="NAME", help="Whose namespace; needed where the values have several teams.")
-@click.option("--values", "values", multiple=True, metavar="FILE", help="Values of your platform, as given to helm.")
+@click.option("--team", default="", metavar="NAME", help="Team to check as; required if the values have several.")
+@click.option("--values", "values", multiple=True, metavar="FILE", help="Values file of your platform.")
 @click.option("--profile", type=click.Choice(parts.profiles()), default="kind", show_default=True)
-@click.option("--as", "user", default="", metavar="USER", help="User name of the team's member who submits.")
+@click.option("--as", "user", default="", metavar="USER", help="User name of the member who submits.")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: str, user: str, output: str) -> None:
     """Say what the platform would admit of FILE... ("-": standard input), without a cluster.
@@ -54,10 +54,10 @@ def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: st
     """
     objects = [obj for file in files for obj in _read(file)]
     if not objects:
-        raise UsageError("the files hold no object", where=", ".join(files), hint="name files with Kubernetes objects")
+        raise UsageError("the files contain no objects", where=", ".join(files), hint="pass Kubernetes objects")
     for file in values:
         if not Path(file).is_file():
-            raise UsageError("no such values file", where=file, hint="correct --values")
+            raise UsageError("values file not found", where=file, hint="correct --values")
     with tempfile.TemporaryDirectory(prefix="policy-") as folder:
         given = [Path(file) for file in values] or [_example(Path(folder), team or EXAMPLE)]
         platform = package.render(profile, values=given)
@@ -79,10 +79,10 @@ def _read(file: str) -> list[dict[str, Any]]:
         found = [doc for doc in yaml.safe_load_all(text) if doc is not None]
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "no text"
-        raise UsageError(f"can't be read: {why}", where=file, hint='name a file, or "-" for standard input') from None
+        raise UsageError(f"can't be read: {why}", where=file, hint='pass a file, or "-" for standard input') from None
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise UsageError(f"is not YAML, see line {line}", where=file, hint="correct that line") from None
+        raise UsageError(f"is not valid YAML, see line {line}", where=file, hint="correct that line") from None
     objects: list[dict[str, Any]] = []
     for doc in found:
         listed = isinstance(doc, dict) and str(doc.get("kind", "")).endswith("List")

@@ -36,7 +36,7 @@ def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
     if not run.checks:
         lines += ["No check ran.", ""]
     if run.gpu.kind == "mock":
-        lines.append("GPUs were mock: allocation and scheduling are proved, CUDA is not.")
+        lines.append("GPUs were mock: allocation and scheduling are tested, CUDA is not.")
     note = "" if run.verdict.passed or run.verdict.failed else ": nothing was proved"
     lines.append(f"The run took {duration(run.seconds)}{note}.")
     lines.append(str(run.verdict))

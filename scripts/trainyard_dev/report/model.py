@@ -45,7 +45,7 @@ class Check:
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
-            raise TrainyardError(f"'{self.id}' can't be the id of a check", hint="use lower case words joined by dots")
+            raise TrainyardError(f"'{self.id}' is not a valid check id", hint="use lower case words joined by dots")
         if self.status not in STATUSES:
             raise TrainyardError(f"check {self.id} has the unknown status '{self.status}'", hint=f"use {STATUSES}")
         if self.status != "passed" and not self.reason.strip():
@@ -155,7 +155,7 @@ class Run:
         seen: set[str] = set()
         for check in self.checks:
             if check.id in seen:
-                raise TrainyardError(f"two checks have the id {check.id}", hint="give each its own id")
+                raise TrainyardError(f"duplicate check id: {check.id}", hint="use a unique id")
             seen.add(check.id)
         if self.ended < self.started:
-            raise TrainyardError("the run ends before it starts", hint="set 'ended' before writing the report")
+            raise TrainyardError("the run ended before it started", hint="set 'ended' before writing the report")

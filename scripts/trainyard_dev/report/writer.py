@@ -65,8 +65,8 @@ def write(run: Run, out: Path) -> list[Path]:
                 os.replace(Path(folder) / name, out / name)
     except OSError as error:
         raise TrainyardError(
-            f"the report can't be written: {error.strerror or error}",
+            f"cannot write the report: {error.strerror or error}",
             where=str(out),
-            hint="make room or make the folder writable, then run again",
+            hint="free some space, or make the folder writable, then run again",
         ) from error
     return [out / name for name in texts]

@@ -29,7 +29,7 @@ def python() -> Path:
     named = os.environ.get("TRAINYARD_SERVER_PYTHON")
     found = Path(named) if named else _folder() / "bin" / "python3"
     if not found.exists():
-        raise TrainyardError("there is no environment with the model server's packages", where=str(found), hint=HOW)
+        raise TrainyardError("no environment has the model server's packages", where=str(found), hint=HOW)
     return found
 
 
@@ -61,7 +61,7 @@ def make() -> Path:
 def lacks(module: str) -> str:
     """Returns a message if the environment can't import a module, "" if it can."""
     found = subprocess.run([python(), "-c", f"import {module}"], capture_output=True, text=True)
-    return f"{python()} has no {module}: name one that has by TRAINYARD_SERVER_PYTHON" if found.returncode else ""
+    return f"{python()} lacks {module}: set TRAINYARD_SERVER_PYTHON to a Python that has it" if found.returncode else ""
 
 
 def _pins() -> dict[str, str]:

@@ -44,7 +44,7 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
         chart = f"charts/{entry.name}/Chart.yaml"
         if entry.is_ours and not tree.exists(chart):
             if version is None:
-                tree.leave("versions.yaml", f"components has no {entry.name}", "write its version there")
+                tree.leave("versions.yaml", f"components lacks {entry.name}", "add its version")
                 continue
             about = json.dumps(entry.about, ensure_ascii=False)
             text = CHART.format(name=entry.name, about=about, version=version, kube=meta["kubeVersion"])
@@ -89,7 +89,7 @@ def values(tree: Tree, raw: dict[str, Any]) -> None:
             elif keys[-2:] == ("image", "tag") and (where := inside.get("repository")) is not None:
                 wanted = pinned.get(where, value).rpartition(":")[2]
                 if where not in pinned:
-                    tree.leave(file, f"{name} is of {where}, which is not in versions.yaml", ADD)
+                    tree.leave(file, f"{name} is from {where}, which is not in versions.yaml", ADD)
             if wanted != value:
                 inside[keys[-1]] = wanted
                 tree.note(file, f"{name} {wanted}")
@@ -142,7 +142,7 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
         if wanted is None and component and held.split(".")[:2] != component.split(".")[:2]:
             wanted = component
         if wanted is None and component is None:
-            tree.leave(UMBRELLA, f"the part {name} has no pin", "add it to versions.yaml under components")
+            tree.leave(UMBRELLA, f"the component {name} has no pin", "add it under components in versions.yaml")
         if wanted is not None:
             _set(tree, UMBRELLA, part, "version", wanted, name)
     tree.put(UMBRELLA, data)

@@ -20,11 +20,11 @@ from trainyard_dev.versions import read
 
 @click.group()
 def versions() -> None:
-    """Pins of versions.yaml: write their copies."""
+    """Manage the pins of versions.yaml and their copies."""
 
 
 @versions.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit code 1 when there is something to change.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a copy differs.")
 def sync(check: bool) -> None:
     """Write every copy of a pin, then every generated page.
 
@@ -37,18 +37,18 @@ def sync(check: bool) -> None:
     if check:
         if tree.changed:
             raise TrainyardError(f"copies differ in {_files(tree)}", hint="run `bin/trainyard versions sync`")
-        click.echo("every copy agrees with versions.yaml")
+        click.echo("every copy matches versions.yaml")
         return
     left = sorted({*tree.left, *invariants.differences(ROOT, read(ROOT))})
     for line in left:
         click.echo(f"left: {line}")
     if left:
-        raise TrainyardError(f"{len(left)} left, which no command writes", hint="change what is named above")
-    click.echo(f"written: {_files(tree)}" if tree.changed else "every copy agrees with versions.yaml")
+        raise TrainyardError(f"{len(left)} differences that you must fix by hand", hint="fix the files listed above")
+    click.echo(f"written: {_files(tree)}" if tree.changed else "every copy matches versions.yaml")
 
 
 @versions.command()
-@click.option("--all", "again", is_flag=True, help="Fetch every hash again, and what each package requires.")
+@click.option("--all", "again", is_flag=True, help="Download all hashes and dependencies again.")
 def wheels(again: bool) -> None:
     """Write the Python pins of images, with hashes: requirements.txt of each.
 
@@ -58,10 +58,10 @@ def wheels(again: bool) -> None:
     for line in [*(f"written: {file}" for file in written), *unmet]:
         click.echo(line)
     if unmet:
-        hint = f"add what is needed to {packages.LIST}, or name it under `without`"
-        raise TrainyardError(f"{len(unmet)} wishes of packages that no image fulfils", hint=hint)
+        hint = f"add the missing packages to {packages.LIST}, or list them under `without`"
+        raise TrainyardError(f"images lack required packages: {len(unmet)}", hint=hint)
     if not written:
-        click.echo("every image pins what it should")
+        click.echo("every image pins its packages")
 
 
 @versions.command()

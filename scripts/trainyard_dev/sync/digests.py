@@ -44,7 +44,7 @@ def _one(name: str, ref: str, spec: dict[str, Any], published: dict[str, Any], a
     try:
         found = ask(ref)
     except TrainyardError as error:
-        return DigestCheck(name, f"not asked: {error.what}")
+        return DigestCheck(name, f"not queried: {error.what}")
     if not found:
         return DigestCheck(name, f"the registry has no {ref}", bad=True)
     have, today = str(spec["digest"]), f"{ref.rpartition(':')[2]}@{found}"
@@ -53,4 +53,4 @@ def _one(name: str, ref: str, spec: dict[str, Any], published: dict[str, Any], a
         return DigestCheck(name, f"written: {today}")
     if have == today:
         return DigestCheck(name, "as pinned")
-    return DigestCheck(name, f"it is {today} now, pinned is {have}", bad=True)
+    return DigestCheck(name, f"it is now {today}, but {have} is pinned", bad=True)

@@ -21,7 +21,7 @@ SEARCHED = ("charts", "manifests", "images", "pipelines", "scripts", "docs", "RE
 INVENTED = ("scripts/trainyard_dev/e2e/arrivals/", "policies/")
 YAML_ONLY = ("charts", "manifests", "images")
 TEXT = {".yaml", ".yml", ".tpl", ".txt", ".py", ".md", ".sh", ".json", ""}
-ADD = "add it to versions.yaml under images, or use one from there"
+ADD = "add it under images in versions.yaml, or use an image from there"
 
 
 def references(raw: dict[str, Any]) -> set[str]:
@@ -91,7 +91,7 @@ def in_text(file: str, text: str, known: set[str]) -> Iterator[tuple[int, str, s
         for ref in sorted(found - known):
             yield number, f"the image {ref} is not in versions.yaml", ADD
         if file.startswith(YAML_ONLY) and not line.lstrip().startswith(("#", "//")) and _LATEST.search(line):
-            yield number, "an image has the tag latest", "name an exact tag"
+            yield number, "an image has tag latest", "use an exact tag"
 
 
 def stood_on(text: str, base: str) -> Iterator[tuple[int, str, str]]:
@@ -103,7 +103,7 @@ def stood_on(text: str, base: str) -> Iterator[tuple[int, str, str]]:
             yield number, f"the default base is {words[1][5:]}", f"write ARG BASE={base}"
         if words and words[0] == "FROM":
             if words[1] not in stages:
-                yield number, f"it stands on {words[1]}", "use FROM ${BASE}, scratch or a stage of the same file"
+                yield number, f"it is based on {words[1]}", "use FROM ${BASE}, scratch or a stage of the same file"
             if len(words) == 4:
                 stages.add(words[3])
 
@@ -123,13 +123,13 @@ def published(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
         return  # a tree that pulls nothing
     said, theirs = raw["published"], upstream(raw)
     for name in sorted(theirs.keys() - said.keys()):
-        yield f"published has no {name}", "name the file of upstream's that publishes it"
+        yield f"published lacks {name}", "add the upstream file that publishes it"
     for name in sorted(said.keys() - theirs.keys()):
-        yield f"published.{name} is not an image of upstream's", "remove it"
+        yield f"published.{name} is not an upstream image", "remove it"
     for name in sorted(said.keys() & theirs.keys()):
         digest, tag = str(said[name].get("digest", "")), theirs[name].rpartition(":")[2]
         if not str(said[name].get("by", "")).startswith("https://"):
-            yield f"published.{name} names no file", "write the URL of the file under `by`"
+            yield f"published.{name} has no file", "write the URL of the file under `by`"
         if digest == UNPROVED:
             continue
         if not re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", digest):

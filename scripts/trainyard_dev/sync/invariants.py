@@ -36,7 +36,7 @@ def pins(raw: dict[str, Any]) -> Iterator[Finding]:
     for name, version in components.items():
         if name in tools and _bare(tools[name]["version"]) != _bare(version):
             yield _pin(
-                f"components.{name} is {version}, tools.{name}.version is {tools[name]['version']}", "make both alike"
+                f"components.{name} is {version}, tools.{name}.version is {tools[name]['version']}", "use one version"
             )
     for name, spec in tools.items():
         for variable, value in spec.get("stamp", {}).items():
@@ -44,7 +44,7 @@ def pins(raw: dict[str, Any]) -> Iterator[Finding]:
                 yield _pin(f"tools.{name}.stamp {variable} is {value}", f"write {spec['version']}")
     for name, spec in tools.items():
         if spec.get("family", name) not in tools:
-            yield _pin(f"tools.{name}.family is {spec['family']}", "name the tool set that it is a further version of")
+            yield _pin(f"tools.{name}.family is {spec['family']}", "name the tool set of the other versions")
     default = [spec for name, spec in tools.items() if spec.get("family", name) == name]
     made_by = {package["name"]: _bare(spec["version"]) for spec in default for package in spec["packages"]}
     for name, image in raw["images"].items():
@@ -55,7 +55,7 @@ def pins(raw: dict[str, Any]) -> Iterator[Finding]:
             yield _pin(f"images.{name} needs {', '.join(unknown)}, which no tool set builds", "add it under tools")
         elif re.sub(r"-\d+$", "", _bare(image.get("release", tag))) not in wanted:
             yield _pin(
-                f"images.{name} has the tag {tag}", f"use the version of what is in it: {' or '.join(sorted(wanted))}"
+                f"images.{name} has the tag {tag}", f"use the version of its contents: {' or '.join(sorted(wanted))}"
             )
     node = raw["pull"]["node-image"]
     if _bare(node.rpartition(":")[2]) != components["kubernetes"]:
@@ -79,7 +79,7 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
         if not match:
             yield "pyproject.toml", f"`{wish}` is not an exact pin", "write NAME==VERSION"
         elif canonicalize_name(match[1]) not in locked:
-            yield "requirements.lock", f"{match[1]} is absent", f"pyproject.toml pins {match[3]}: make both alike"
+            yield "requirements.lock", f"{match[1]} is missing", f"pyproject.toml pins {match[3]}: use one version"
     for name, version in locked.items():
         try:
             found = installed(name)
@@ -87,7 +87,7 @@ def python(root: Path, installed: Callable[[str], str] = importlib.metadata.vers
             found = "absent"
         if found != version:
             what = f"{name} {version} is pinned, {found} is installed"
-            yield "requirements.lock", what, "run the command by bin/trainyard"
+            yield "requirements.lock", what, "run the command with bin/trainyard"
     for file in folders.each(root, folders.IMAGES, "requirements.txt"):
         for number, line in _lines(file):
             if not line.startswith("--hash") and not PIN.match(line):
@@ -101,10 +101,10 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Finding]:
         found = Requirement(wish)
         signs = {one.operator for one in found.specifier}
         if not signs & {">=", "~="} or not signs & {"<", "<=", "~="}:
-            yield "pyproject.toml", f"`{wish}` has no two bounds", "write NAME>=LEAST,<NEXT"
+            yield "pyproject.toml", f"`{wish}` lacks a lower or upper bound", "write NAME>=LEAST,<NEXT"
         have = locked.get(canonicalize_name(found.name), "absent")
         if have == "absent" or not found.specifier.contains(have):
-            hint = f"pyproject.toml allows {found.specifier}: make both alike"
+            hint = f"pyproject.toml allows {found.specifier}: use one version"
             yield "requirements.lock", f"{found.name} is {have}", hint
 
 
@@ -119,13 +119,13 @@ def measured(root: Path) -> Iterator[Finding]:
     more = {file.stem for file in (root / FIGURES).glob("*.csv")} - {*registry.BENCHES}  # figures of other pages
     read = [found, *(summary.read(root / FIGURES, [bench]) for bench in sorted(more))]
     for name in (name for one in read for name in summary.unproved(one)):
-        yield FIGURES, f"{name} has no version or no overlay", "write with what it was measured, or take the row out"
+        yield FIGURES, f"{name} lacks a version or an overlay", "add what was measured, or remove the row"
     today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))
     for name in summary.outdated(found):
         if held and name not in held:
             continue  # a variant of what the gate measures: the page reports that it is stale
         if name not in today or held.get(name) != today[name].digest:
-            what = f"{name} is neither the configuration that was measured nor one that passed the gate"
+            what = f"{name} is neither the measured configuration nor a configuration that passed the gate"
             yield FIGURES, what, "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
 
 

@@ -85,7 +85,7 @@ def _example(kind: registry.Kind, text: str) -> str:
         swaps.append(("- name: S3_ENDPOINT", f"{number}- name: S3_ENDPOINT"))
     for old, new in swaps:
         if old not in text:
-            raise TrainyardError(f"the example has no {old!r}", where=EXAMPLE, hint="change sync/kinds.py with it")
+            raise TrainyardError(f"the example lacks {old!r}", where=EXAMPLE, hint="update sync/kinds.py")
         text = text.replace(old, new)
     return text
 

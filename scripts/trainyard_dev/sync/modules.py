@@ -24,7 +24,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
     for stray in (path.parent for path in folders.each(tree.root, folders.TOOLS, "go.mod")):
         if stray.name not in raw["tools"]:
             where = stray.relative_to(tree.root).as_posix()
-            tree.leave(where, "versions.yaml has no tool set of this name", "add it there or remove the folder")
+            tree.leave(where, "versions.yaml lacks a tool set with this name", "add it, or remove the folder")
     for name, spec in raw["tools"].items():
         folder = _folder(tree.root, spec.get("of", name))
         file = f"{folder}/go.mod"
@@ -32,7 +32,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
         new = not tree.exists(file)
         if module.startswith(OWN_MODULES):
             if new or f"module {module}" not in tree.read(file).splitlines():
-                tree.leave(file, "its module has another name than in versions.yaml", f"write: module {module}")
+                tree.leave(file, "the module's name differs from versions.yaml", f"write: module {module}")
             continue
         found = "" if new else effective_modules(tree.read(file)).get(module)
         sums = tree.root / folder / "go.sum"
@@ -50,7 +50,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
                 golang.go("mod", "init", f"{OWN_MODULES}{name}", cwd=tree.root / folder, env=ENV)
             if found != version:
                 for other in _required(tree.root / folder, module, found, version):
-                    tree.leave(file, f"upstream takes {other} from a folder of its own", "find out which release")
+                    tree.leave(file, f"upstream replaces {other} with a local folder", "find out the release")
             _filled(tree.root / folder, spec, _packages(spec, raw["tools"].get(spec.get("family"), spec)))
         except TrainyardError as error:
             if not isinstance(error, CommandError):
@@ -58,7 +58,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
                 continue
             said = [line for line in error.output.splitlines() if line.strip()]
             reason = said[-1].strip() if said else f"code {error.returncode}"
-            tree.leave(folder, reason.rstrip("."), "fix that, then run the same command again")
+            tree.leave(folder, reason.rstrip("."), "fix the cause, then run the same command again")
 
 
 def _folder(root: Path, name: str) -> str:
@@ -129,7 +129,7 @@ def upstream_replacements(module: str, version: str) -> Replacements:
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(golang.go("list", "-m", "-json", f"{module}@{version}", cwd=Path(empty), env=ENV).stdout)
     if "GoMod" not in found:
-        hint = "name another version: a proxy may know one by name and not have it"
+        hint = "use another version: a proxy may list versions that it cannot serve"
         raise TrainyardError(f"{module} {version} is not available as a module", where="versions.yaml", hint=hint)
     required, replaced = requirements(Path(found["GoMod"]).read_text())
     if module == KUBERNETES:

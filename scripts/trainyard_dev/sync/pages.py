@@ -41,7 +41,7 @@ def write(tree: Tree) -> None:
             except TrainyardError as error:
                 tree.leave(file, error.what, error.hint)
         elif (tree.root / file).exists():
-            tree.leave(file, f"{source}, of which it is made, is missing", "remove the file, or bring that back")
+            tree.leave(file, f"its source {source} is missing", "remove the file, or restore its source")
     made = steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ()
     for file, content in (*made, *kinds.examples(tree)):
         tree.make(file, content)

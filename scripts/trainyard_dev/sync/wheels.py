@@ -66,12 +66,12 @@ def outdated(root: Path) -> Iterator[packages.Finding]:
     files = {file.parent.name for file in folders.each(root, folders.IMAGES, "requirements.txt")}
     if not (root / packages.LIST).exists():
         if files:
-            yield packages.LIST, "the file is missing", "list what the images hold"
+            yield packages.LIST, "the file is missing", "list the packages of the images"
         return
     made = packages.wishes(root, packages.locked(root))
     yield from made.findings
     for image in sorted(files - made.images.keys()):
-        yield packages.file_of(root, image), f"{packages.LIST} does not name the image", "add it there"
+        yield packages.file_of(root, image), f"{packages.LIST} lacks the image", "add it to that file"
     for image, wanted in made.images.items():
         if wanted.pins and image not in files:
             yield packages.file_of(root, image), "the file is missing", "run `bin/trainyard versions wheels`"
@@ -82,7 +82,7 @@ def outdated(root: Path) -> Iterator[packages.Finding]:
         for name in sorted(have.keys() | wanted.pins.keys()):
             held, due = have.get(name, "absent"), wanted.pins.get(name, "absent")
             if held != due:
-                yield file, f"{name} is {held}, due is {due}", "run `bin/trainyard versions wheels`"
+                yield file, f"{name} is {held}, must be {due}", "run `bin/trainyard versions wheels`"
 
 
 def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
@@ -96,7 +96,7 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
             argv.append("--no-binary=:all:")
         else:  # of a wheel only its metadata are read: CUDA wheels have hundreds of megabytes
             argv += ["--only-binary=:all:", "--use-feature=fast-deps", f"--target={folder}", *tags.options(PYTHON)]
-        hint = "check the network, and that these versions exist for the images' Python"
+        hint = "check the network, and check that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
         found: dict[str, Release] = {}
         for one in json.loads(report.read_text())["install"]:
@@ -104,8 +104,8 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
             name = canonicalize_name(one["metadata"]["name"])
             python = one["metadata"].get("requires_python", "")
             if not SpecifierSet(python).contains(MARKERS["python_full_version"]):
-                hint = f"images have {PYTHON}"
-                raise TrainyardError(f"{name} asks for Python {python}", where=packages.LIST, hint=hint)
+                hint = f"images have Python {PYTHON}"
+                raise TrainyardError(f"{name} requires Python {python}", where=packages.LIST, hint=hint)
             found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
         return found
 
@@ -119,7 +119,7 @@ def _unmet(wanted: packages.PackagePins, found: Mapping[str, Release]) -> Iterat
                 continue
             have = wanted.pins.get(needed, "absent")
             if have == "absent" or not wish.specifier.contains(have, prereleases=True):
-                yield f"{name} asks for {needed}{wish.specifier}, which is {have}"
+                yield f"{name} requires {needed}{wish.specifier}, which is {have}"
 
 
 def _text(before: str, pins: Mapping[str, str], hashes: Mapping[str, str]) -> str:

@@ -140,7 +140,7 @@ def build(tool: ToolSet) -> None:
         raise TrainyardError(
             f"building {tool.name} failed: {error.strerror}",
             where=str(target.parent),
-            hint="free some space there or set TRAINYARD_CACHE to another folder",
+            hint="free some space, or set TRAINYARD_CACHE to another folder",
         ) from None
 
 
@@ -252,5 +252,5 @@ def _hint(error: CommandError) -> str:
             "GOPROXY=https://proxy.golang.org,direct and `go clean -modcache`, then run the same command again"
         )
     if any(sign in error.output for sign in NETWORK_SIGNS):
-        return "the network is out of reach: check `go env GOPROXY`, then run the command again; finished builds stay"
+        return "the network is unreachable: check `go env GOPROXY`, then retry; finished builds are kept"
     return "run the same command again for the whole output, or `trainyard doctor`"

@@ -16,7 +16,7 @@ PER_LINE = 45  # bytes that an allowance of one line adds to the ceiling of byte
 BYTES, PYTHON, BY_HAND, TRACKED = "hand-written bytes", "Python lines", "hand-written lines", "tracked lines"
 _PYTHON = re.compile(rb"#!.*\bpython")
 _ALLOWED = re.compile(r"allowance: \S|docs/decisions/\d{4}-[a-z0-9-]+\.md$")
-HINT = f"remove code, or take a library's; {FILE} says what may raise a ceiling"
+HINT = f"remove code, or use a library; {FILE} states what may raise a ceiling"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def differences(root: Path, raw: Mapping[str, Any], found: Sequence[Figure], lis
     for one in raw["raised"]:
         by = str(one.get("by", ""))
         if not _ALLOWED.match(by) or (by.startswith("docs/") and not (root / by).is_file()):
-            yield FILE, f"nothing allows the raise by `{by}`", "name an issue's allowance, or a page in docs/decisions/"
+            yield FILE, f"`{by}` does not raise a ceiling", "name an issue's allowance, or a page in docs/decisions/"
     for figure in found:
         if figure.have > figure.most:
             what = f"{figure.name}: {figure.have:,}, {figure.have - figure.most:,} above the ceiling of {figure.most:,}"

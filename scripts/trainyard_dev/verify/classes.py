@@ -66,16 +66,16 @@ def differences(listed: Sequence[Entry], texts: Mapping[str, bytes], made: Colle
     for one in listed:
         for pattern in one.files:
             if not any(fnmatchcase(file, pattern) for file in texts):
-                yield FILE, f"no tracked file is {pattern}", "remove it"
+                yield FILE, f"no tracked file matches {pattern}", "remove it"
     for file, text in texts.items():
         having = [one for one in listed if one.has(file)]
         if len(having) > 1:
             yield FILE, f"{file} is listed twice", "list it once"
         sort, lines = of(listed, file), text.count(b"\n")
         if sort == GENERATED and file not in made:
-            yield file, f"{FILE} lists it as generated, and no command makes it", "remove it, or list it as what it is"
+            yield file, f"{FILE} lists it as generated, but no command generates it", "remove or move the entry"
         if sort != GENERATED and file in made:
-            yield file, "it is made by `bin/trainyard versions sync`", f"list it in {FILE} as generated"
+            yield file, "`bin/trainyard versions sync` generates it", f"list it in {FILE} as generated"
         if having and lines > LONGEST and not having[0].long:
-            hint = "let git ignore it and make it where it is needed, or make it shorter"
+            hint = "let git ignore it and generate it when needed, or shorten it"
             yield file, f"{lines:,} {sort} lines, more than {LONGEST}", hint

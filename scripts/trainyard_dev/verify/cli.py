@@ -23,8 +23,8 @@ def verify() -> None:
         click.echo(str(difference))
     if found:
         count = "1 difference" if len(found) == 1 else f"{len(found)} differences"
-        raise TrainyardError(count, hint="change the files named above")
-    click.echo("every copy of a pin agrees with versions.yaml, and every generated file is up to date")
+        raise TrainyardError(count, hint="fix the files listed above")
+    click.echo("every copy of a pin matches versions.yaml, and every generated file is up to date")
     click.echo(said)
 
 

@@ -56,7 +56,7 @@ def test_a_campaign_is_due_until_it_passed_whole_and_again_when_its_inputs_chang
     tree: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaigns, "CAMPAIGNS", {"attacks": campaigns.Campaign(("a",), ())})
-    never = ["due: make attacks (no run of it that passed is known here)"]
+    never = ["due: make attacks (no successful run recorded here)"]
     assert campaigns.ended("attacks", good=False) == 1 and list(campaigns.due()) == never
     assert campaigns.ended("attacks", good=True, whole=False) == 0 and list(campaigns.due()) == never
     assert campaigns.ended("attacks", good=True) == 0 and list(campaigns.due()) == []

@@ -103,7 +103,7 @@ def test_docker_without_buildx_is_refused_where_it_needs_it(
     if works:
         engines.check_builder(engines.Engine("docker"))
     else:
-        with pytest.raises(TrainyardError, match=rf"^docker {version} builds no images without buildx\. `apt-get in"):
+        with pytest.raises(TrainyardError, match=rf"^docker {version} cannot build images without buildx\. `apt-get"):
             engines.check_builder(engines.Engine("docker"))
 
 
@@ -118,7 +118,7 @@ def test_a_docker_that_is_podman_counts_as_podman(only: Program) -> None:
     only("docker", shim)
     only("podman", "echo 4.3.1")
     assert engines.find().name == "podman"
-    with pytest.raises(TrainyardError, match="docker is another program under its name, such as podman's"):
+    with pytest.raises(TrainyardError, match="`docker` is another program, such as podman's"):
         engines.find("docker")
 
 

@@ -72,25 +72,25 @@ def test_a_chart_that_changed_stops_it(chart: Path, text: str, times: int) -> No
     assert str(caught.value) == (
         "charts/demo/patches/01-x.patch: the demo chart changed: the lines that it changes in templates/a.yaml "
         f"(upstream's line 1) are there {times} times. "
-        'see whether "It is needed" is still needed, then recreate the patch '
+        'check if "It is needed" is still needed, then recreate the patch '
         "(charts/README.md)."
     )
 
 
 def test_a_file_that_is_gone_stops_it(chart: Path) -> None:
     (chart / "templates/a.yaml").unlink()
-    with pytest.raises(TrainyardError, match=r"the demo chart changed: it has no templates/a\.yaml any more"):
+    with pytest.raises(TrainyardError, match=r"the demo chart changed: templates/a\.yaml no longer exists"):
         applied(chart, PATCH)
 
 
 @pytest.mark.parametrize(
     ("patch", "line", "what"),
     [
-        ("Why.\n", 1, "no hunk at all"),
-        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,5 +1,6 @@"), 12, "a hunk is shorter than it says"),
-        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,3 +1,4 @@"), 11, "a line that belongs to no hunk"),
-        (PATCH.removesuffix("-ten\n"), 13, "a hunk is shorter than it says"),
-        (PATCH.replace("+++ b/templates/a.yaml\n", ""), 4, "a hunk of no file"),
+        ("Why.\n", 1, "no hunk found"),
+        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,5 +1,6 @@"), 12, "a hunk is shorter than stated"),
+        (PATCH.replace("@@ -1,4 +1,5 @@", "@@ -1,3 +1,4 @@"), 11, "a line outside hunks"),
+        (PATCH.removesuffix("-ten\n"), 13, "a hunk is shorter than stated"),
+        (PATCH.replace("+++ b/templates/a.yaml\n", ""), 4, "a hunk without a file"),
     ],
 )
 def test_what_is_no_patch(chart: Path, patch: str, line: int, what: str) -> None:

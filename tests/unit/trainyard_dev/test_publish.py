@@ -21,7 +21,7 @@ def test_what_is_there_is_written_and_what_is_missing_is_named_with_its_command(
     attacks.write(tmp_path, attacks.Report("abc123", "1.36.4", 60, ["RBAC"], [one]))
     ended = trainyard("publish")
     assert ended.code == 0 and "attacks: of commit abc123\n" in ended.out
-    assert "corpus: missing. there are no results of the corpus" in ended.out
+    assert "corpus: missing. no results of the corpus found" in ended.out
     assert "run `bin/trainyard corpus run`" in ended.out
     top = tmp_path / "publish"
     assert "1 attempts on 1 guards in 60 s, 0 let through." in (top / "attacks" / "attacks.md").read_text()

@@ -99,7 +99,7 @@ def test_a_version_in_place_of_its_name(text: str, stands_for: str) -> None:
 
 
 def test_a_name_that_is_no_pin() -> None:
-    with pytest.raises(TrainyardError, match=r"versions.yaml: \{nothing\} stands for no version\. name a component"):
+    with pytest.raises(TrainyardError, match=r"versions.yaml: \{nothing\} names no version\. use a component"):
         resolved(pins() | {"pull": {"a": "x:{nothing}"}})
 
 

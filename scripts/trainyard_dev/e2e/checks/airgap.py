@@ -29,9 +29,9 @@ from trainyard_dev.versions import load
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies, and the pod in it
 TITLES = {
-    "airgap.denied": "nodes and pods reach the cluster and its registry, and nothing else",
-    "airgap.install": "one helm upgrade from a mirror, with all options, the store with TLS",
-    "airgap.train": "a training job from the mirror, without a way out",
+    "airgap.denied": "nodes and pods reach only the cluster and its registry",
+    "airgap.install": "one helm upgrade from a mirror, with all options and TLS in the store",
+    "airgap.train": "a training job from the mirror, with all egress denied",
 }
 SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has accepted
 ELSEWHERE = "trying next host"  # containerd's message if the cluster's registry lacks an image
@@ -67,14 +67,14 @@ def deny_egress(context: Context) -> None:
     ):
         outside = (egress.gateway(context.engine), port)
         figures["before"] = _reached(context, nodes, outside)
-        require(set(figures["before"].values()) == {"open"}, f"the listener isn't reached before: {figures['before']}")
+        require(set(figures["before"].values()) == {"open"}, f"the listener is unreachable: {figures['before']}")
         egress.cut(context.engine, nodes)
         figures["after"] = _reached(context, nodes, outside)
-        require(set(figures["after"].values()) == {"closed"}, f"there is still a way out: {figures['after']}")
+        require(set(figures["after"].values()) == {"closed"}, f"nodes or pods still reach outside: {figures['after']}")
         figures["packets_dropped"] = egress.dropped(context.engine, nodes)
-        require(figures["packets_dropped"]["other"] > 0, "no packet was counted as dropped")
+        require(figures["packets_dropped"]["other"] > 0, "no packet was dropped")
         within = _reached(context, nodes, (registry.NAME, registry.PORT), pod=False)
-        require(set(within.values()) == {"open"}, f"the registry isn't reached any more: {within}")
+        require(set(within.values()) == {"open"}, f"the registry is no longer reachable: {within}")
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def _values(context: Context) -> Iterator[list[Path]]:
 def installed(context: Context) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
     if context.recorder.failed("airgap.denied"):
-        context.recorder.skip_all(dict(list(TITLES.items())[1:]), "the nodes weren't cut off")
+        context.recorder.skip_all(dict(list(TITLES.items())[1:]), "the nodes were not cut off")
         return
     nodes = [node.name for node in context.nodes]
     since = int(time.time())
@@ -107,7 +107,7 @@ def installed(context: Context) -> None:
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
         strangers = _strangers(context, SYSTEM)
-        require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
+        require(not strangers, f"images that are not from the mirror: {', '.join(strangers)}")
         with monitoring.prometheus(context) as port:
             figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu, "login"))
             figures["lines_kept"] = monitoring.number(port, SENT)
@@ -186,7 +186,7 @@ def _nothing_left(context: Context, nodes: list[str], since: int, before: int, f
         argv = ["journalctl", "-u", "containerd", "--no-pager", "-o", "cat", "--since", f"@{since}"]
         log = context.engine.exec(node, argv, check=False).stdout
         lines += [f"{node}: {line[:200]}" for line in log.splitlines() if ELSEWHERE in line]
-    require(not lines, f"a node looked for an image elsewhere: {' | '.join(lines[:3])}")
+    require(not lines, f"a node tried to pull from elsewhere: {' | '.join(lines[:3])}")
     count = figures["connections_to_other_registries"]
     require(count == 0, f"{count} packets to ports 80 and 443 outside the cluster were dropped")
 

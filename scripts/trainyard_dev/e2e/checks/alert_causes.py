@@ -162,7 +162,7 @@ def etcd_bytes(context: Context) -> int:
     """Size of etcd's file, according to the API server."""
     said = context.kubectl("get", "--raw", "/metrics").stdout
     sizes = [line.split()[-1] for line in said.splitlines() if line.startswith("apiserver_storage_size_bytes{")]
-    require(sizes, "the API server does not say how large etcd's file is")
+    require(sizes, "the API server does not report the size of etcd's file")
     return int(max(float(size) for size in sizes))
 
 

@@ -24,8 +24,8 @@ from trainyard_dev.monitoring import panels, rules
 
 ALERTS, PANELS = "seeing.alerts", "seeing.panels"
 TITLES = {
-    ALERTS: "every alert fires by a real cause, reaches a receiver, and clears when the cause is gone",
-    PANELS: "every query of every dashboard, asked of the real Prometheus, returns data",
+    ALERTS: "every alert fires for a real cause, reaches a receiver, and clears when the cause is gone",
+    PANELS: "every query of every dashboard returns data from the real Prometheus",
 }
 FIRES_S, CLEARS_S, SENT_S, DATA_S, POLL_S = 420.0, 300.0, 300.0, 240.0, 3.0
 RECEIVER = Listener("alerts", alert_receiver.__file__, alert_receiver.PORT)
@@ -48,8 +48,8 @@ def seen(context: Context) -> None:
                 _all(context, values, fired)
                 figures["received"] = _received(context, set(fired))
                 skipped = sorted(set(rules.names()) - set(fired))
-                figures["not_tried"] = dict.fromkeys(skipped, "only mock GPUs can be broken at will")
-                require(context.gpu != "mock" or not skipped, f"nothing fires {', '.join(skipped)}")
+                figures["not_tried"] = dict.fromkeys(skipped, "faults can be injected only into mock GPUs")
+                require(context.gpu != "mock" or not skipped, f"no cause exists for {', '.join(skipped)}")
             with context.recorder.check(PANELS, TITLES[PANELS]) as figures:
                 if context.recorder.failed(ALERTS):
                     values.set(_values({}))

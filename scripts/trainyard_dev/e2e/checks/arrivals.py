@@ -17,11 +17,11 @@ from trainyard_dev.e2e.sites import stand_in
 
 FOLDER = Path(__file__).parents[1] / "arrivals"
 TITLES = {
-    "arrivals.job": "a plain Job with one GPU runs as an article has it",
-    "arrivals.pod": "a plain pod with two GPUs runs as an article has it",
-    "arrivals.tfjob": "a TFJob of two parameter servers and four workers, without chief, trains",
-    "arrivals.workflow": "a plain Argo Workflow hands a value from step to step",
-    "arrivals.large": "a Job with claims that asks for too much waits with its reason, and runs with less",
+    "arrivals.job": "a plain Job with one GPU runs unchanged, as in an article",
+    "arrivals.pod": "a plain pod with two GPUs runs unchanged, as in an article",
+    "arrivals.tfjob": "a TFJob with two parameter servers and four workers, without a chief, trains",
+    "arrivals.workflow": "a plain Argo Workflow passes a value from step to step",
+    "arrivals.large": "a Job with claims that requests too much waits with a reason, and runs when it requests less",
 }
 
 
@@ -50,7 +50,7 @@ def _job(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     plain.wait_for(context, "job/mnist-demo", plain.complete)
     pods = plain.pods(context, "app=mnist-demo")
     figures["nodes"] = [pod["spec"]["nodeName"] for pod in pods]
-    require(set(figures["nodes"]) <= set(context.gpu_nodes), f"it asked for a GPU and ran on {figures['nodes']}")
+    require(set(figures["nodes"]) <= set(context.gpu_nodes), f"the job requested a GPU but ran on {figures['nodes']}")
     figures["log"] = plain.log(context, "job/mnist-demo")
     require(figures["log"].startswith("loss "), f"the job's log is {figures['log']!r}")
 
@@ -59,7 +59,7 @@ def _pod(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     plain.apply(context, objects, figures)
     plain.wait_for(context, "pod/gpu-pod", lambda pod: pod["status"].get("phase"))
     figures["devices"] = plain.log(context, "pod/gpu-pod")
-    require(figures["devices"] == "2", f"it asked for two GPUs and has {figures['devices']}")
+    require(figures["devices"] == "2", f"the pod requested two GPUs but has {figures['devices']}")
 
 
 def _tfjob(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
@@ -67,14 +67,14 @@ def _tfjob(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     plain.apply(context, objects, figures)
     wait = patience(WAIT_S)
     while not (group := context.kubectl.find("podgroups.scheduling.volcano.sh", "dist-mnist", "-n", NAMESPACE)):
-        wait(f"the operator made no PodGroup in {WAIT_S} s")
+        wait(f"the operator created no PodGroup within {WAIT_S} s")
     figures["gang"] = group["spec"].get("minMember")
-    require(figures["gang"] == 6, f"the gang has {figures['gang']} members, due are 6")
+    require(figures["gang"] == 6, f"the gang has {figures['gang']} members, not 6")
     plain.wait_for(context, "tfjob/dist-mnist", plain.complete)
     result = plain.first_rank(context, plain.pods(context, "app=dist-mnist"))
     figures["loss"] = result["loss"]
     computed.check(context, result, "parameter-server", figures)
-    require(result["world_size"] == 6, f"{result['world_size']} tasks trained together, due are 6")
+    require(result["world_size"] == 6, f"{result['world_size']} tasks trained together, not 6")
 
 
 def _workflow(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def _large(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     plain.apply(context, objects, figures)
     wait, waits = patience(WAIT_S), ""
     while "Insufficient" not in waits:  # at first it waits for its claims
-        wait(f"after {WAIT_S} s the pod says of its waiting: {waits!r}")
+        wait(f"after {WAIT_S} s the pod's reason for waiting is: {waits!r}")
         waits = "; ".join(filter(None, map(plain.waits, plain.pods(context, "app=large-training"))))
     figures["waits"] = waits
     job = objects[-1]
@@ -105,5 +105,5 @@ def _large(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     require(figures["log"].endswith("trained"), f"the job's log is {figures['log']!r}")
     claims = context.kubectl.get("pvc", "-n", NAMESPACE)
     figures["class"] = {one["spec"].get("storageClassName") for one in claims if "arrivals-" in one["metadata"]["name"]}
-    require(figures["class"] == {context.shared_class}, f"the claims are of {figures['class']}")
+    require(figures["class"] == {context.shared_class}, f"the claims have the class {figures['class']}")
     figures["class"] = context.shared_class

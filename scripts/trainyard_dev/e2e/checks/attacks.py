@@ -116,35 +116,35 @@ VOLUME = {
 # Every attempt that the API server has to refuse, by the end of its check's id.
 ATTEMPTS: dict[str, Callable[[Context], Parts]] = {
     "queue-job": lambda c: _apply(f"a job in the queue of {NAMESPACE}", POLICY, ("queue", NAMESPACE), job(NAMESPACE)),
-    "queue-pod": lambda c: _apply(f"a GPU pod that names the queue of {NAMESPACE}", POLICY, ("queue", NAMESPACE),
+    "queue-pod": lambda c: _apply(f"a GPU pod in the queue of {NAMESPACE}", POLICY, ("queue", NAMESPACE),
         pod(c, "queue", queue=NAMESPACE)),
     "queue-group": lambda c: _apply(f"a PodGroup in the queue of {NAMESPACE}", RBAC, ("podgroups",), group(NAMESPACE)),
-    "priority": lambda c: _apply("a priority class that the team doesn't have", POLICY, ("priority", _priority(c)),
+    "priority": lambda c: _apply("a priority class that the team may not use", POLICY, ("priority", _priority(c)),
         pod(c, "priority", _spec(priorityClassName=_priority(c)))),
-    "gpus-job": lambda c: _apply("more GPUs in one job than the team may have", POLICY, ("GPU",),
+    "gpus-job": lambda c: _apply("more GPUs in one job than the team's quota", POLICY, ("GPU",),
         job(OTHER, gpus=_most(c) + 1)),
-    "toleration": lambda c: _apply("a pod without GPU that tolerates the GPU nodes' taint", POLICY, ("tolerat",),
+    "toleration": lambda c: _apply("a pod without GPUs that tolerates the GPU nodes' taint", POLICY, ("tolerat",),
         pod(c, "toleration", _spec(tolerations=[GPU_TOLERATION]))),
     "toleration-all": lambda c: _apply("a pod that tolerates every taint", POLICY, ("tolerat",),
         pod(c, "wildcard", _spec(tolerations=[{"operator": "Exists"}]))),
-    "node-name": lambda c: _apply("a pod put on a GPU node past the scheduler", POLICY, ("nodeName",),
+    "node-name": lambda c: _apply("a pod on a GPU node that bypasses the scheduler", POLICY, ("nodeName",),
         pod(c, "node", _spec(nodeName=c.gpu_nodes[0]))),
     "visible-devices": lambda c: _apply("GPUs by an environment variable instead of a request", POLICY,
         ("NVIDIA_VISIBLE",), pod(c, "env", _first(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]))),
-    "host-path": lambda c: _apply("a folder of the node as volume", POD_SECURITY, ("hostPath",),
+    "host-path": lambda c: _apply("a hostPath volume", POD_SECURITY, ("hostPath",),
         pod(c, "host", _spec(volumes=[{"name": "v", "hostPath": {"path": "/"}}]))),
-    "nfs-volume": lambda c: _apply("the NFS server's export as volume, past the claims", POD_SECURITY, ("nfs",),
+    "nfs-volume": lambda c: _apply("the NFS server's export as a volume, without a claim", POD_SECURITY, ("nfs",),
         pod(c, "nfs", _spec(volumes=[NFS]))),
     "privileged": lambda c: _apply("a privileged container", POD_SECURITY, ("privileged",),
         pod(c, "root", _first(securityContext={"privileged": True}))),
     "root-secret": lambda c: _apply("the object store's root password in a pod's environment", POLICY, ("root",),
         pod(c, "secret", _first(env=[THEFT]))),
-    "token": lambda c: _apply("a pod that asks for an API token", POLICY, ("automount",),
+    "token": lambda c: _apply("a pod that requests an API token", POLICY, ("automount",),
         pod(c, "token", _spec(automountServiceAccountToken=True))),
-    "image": lambda c: _apply("an image of anywhere, by a tag that can move", POLICY, ("image",),
+    "image": lambda c: _apply("an image from an unknown registry, with a mutable tag", POLICY, ("image",),
         pod(c, "image", _first(image="registry.example.com/someone/miner:latest"))),
-    "volume-create": lambda c: _apply(f"a volume on the folder of {NAMESPACE}", RBAC, ("persistentvolumes",), VOLUME),
-    "role-binding": lambda c: _apply("the role admin for oneself", RBAC, ("rolebindings", "cannot"), BINDING),
+    "volume-create": lambda c: _apply(f"a volume with the folder of {NAMESPACE}", RBAC, ("persistentvolumes",), VOLUME),
+    "role-binding": lambda c: _apply("the role admin for the attacker", RBAC, ("rolebindings", "cannot"), BINDING),
     "secret": lambda c: _ask(f"the S3 key of {NAMESPACE}", "get", "secret", "trainyard-s3", "-n", NAMESPACE),
     "platform-secret": lambda c: _ask("the object store's root password", "get", "secret", "trainyard-minio-root", "-n",
         SYSTEM),
@@ -155,7 +155,7 @@ ATTEMPTS: dict[str, Callable[[Context], Parts]] = {
         "-n", NAMESPACE),
     "own-token": lambda c: _ask("a token of the team's own service account", "create", "token", "training", "-n",
         OTHER),
-    "namespace": lambda c: _ask("more queues by the annotation of the own namespace", "annotate", "namespace", OTHER,
+    "namespace": lambda c: _ask("more queues, by an annotation of the namespace", "annotate", "namespace", OTHER,
         "--overwrite", f"trainyard.io/queues={OTHER},{NAMESPACE}"),
     "quota": lambda c: _ask("a larger quota", "patch", "resourcequota", "team", "-n", OTHER, "--type=merge", "-p",
         '{"spec":{"hard":{"pods":"9999"}}}'),
@@ -200,10 +200,10 @@ def judge(figures: dict[str, Any], code: int, answer: str, attempt: Attempt) -> 
     """Fails unless the answer is a refusal by the expected guard, for the expected reason."""
     lines = [line.strip() for line in answer.splitlines() if line.strip() and not line.startswith("Warning")]
     figures["message"] = message = " ".join(lines)[:400]
-    require(code, f"it was let through: {message}")
+    require(code, f"the request was admitted: {message}")
     figures["refused_by"] = next((name for mark, name in GUARDS.items() if mark in message), "something else")
     require(
         figures["refused_by"] == attempt.guard, f"refused by {figures['refused_by']}, not by {attempt.guard}: {message}"
     )
     lacking = [word for word in attempt.says if word.lower() not in message.lower()]
-    require(not lacking, f"the refusal does not say {' or '.join(lacking)}: {message}")
+    require(not lacking, f"the refusal lacks {' or '.join(lacking)}: {message}")

@@ -34,14 +34,14 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Minio], object]]] = {
     "read": (f"reading runs/{VICTIM}", lambda s3: s3.get_object("runs", VICTIM).close()),
     "write": (f"overwriting runs/{VICTIM}", lambda s3: _write(s3, "runs", VICTIM)),
     "delete": (f"deleting runs/{VICTIM}", lambda s3: s3.remove_object("runs", VICTIM)),
-    "copy": (f"copying runs/{VICTIM} to the own prefix", _copy),
+    "copy": (f"copying runs/{VICTIM} to the attacker's prefix", _copy),
     "raw": ("writing to raw-data", lambda s3: _write(s3, "raw-data", "x")),
     "shared": ("writing to datasets/shared/", lambda s3: _write(s3, "datasets", "shared/x")),
     "policy": ("making the bucket public", lambda s3: s3.set_bucket_policy("runs", "{}")),
 }
 PLACES = {
     "network-pod": f"a pod of {NAMESPACE}",
-    "network-nfs": "the NFS server, past the mounts",
+    "network-nfs": "the NFS server, without a mount",
     "network-api": "the API server",
 }
 
@@ -64,9 +64,9 @@ def buckets(context: Context) -> None:
                     figures |= {"message": f"{error.code}: {error.message}", "refused_by": "object store"}
                     require(error.code == "AccessDenied", f"it failed for another reason: {error.code}")
                 else:
-                    raise CheckError("it was let through")
+                    raise CheckError("the request was allowed")
     with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as victim:
-        require(victim.read("runs", VICTIM) == b"weights", f"runs/{VICTIM} is not what {NAMESPACE} wrote")
+        require(victim.read("runs", VICTIM) == b"weights", f"runs/{VICTIM} differs from what {NAMESPACE} wrote")
 
 
 @check("attack.volume-claim", title=f"a claim on the workspace of {NAMESPACE}", main=True, inputs=STORAGE_CODE)
@@ -74,7 +74,7 @@ def volume(context: Context, figures: Figures) -> None:
     """A claim that names the volume of another team's workspace never gets it."""
     bound = context.kubectl.get("pvc", "workspace", "-n", NAMESPACE)[0]
     name = bound["spec"]["volumeName"]
-    figures |= {"who": f"a member of {OTHER}", "tried": f"a claim that names the volume {name}"}
+    figures |= {"who": f"a member of {OTHER}", "tried": f"a claim for the volume {name}"}
     claim: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -87,7 +87,7 @@ def volume(context: Context, figures: Figures) -> None:
         time.sleep(5)
         seen = context.kubectl.get("pvc", "attack-claim", "-n", OTHER)[0]["status"]["phase"]
         require(seen != "Bound", f"the claim is {seen}")
-        figures |= {"refused_by": "volume binding", "message": f"the claim stays {seen}: the volume has its claim"}
+        figures |= {"refused_by": "volume binding", "message": f"the claim stays {seen}: the volume is bound"}
     finally:
         context.kubectl("delete", "pvc", "attack-claim", "-n", OTHER, "--wait=false")
 

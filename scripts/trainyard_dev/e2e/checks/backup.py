@@ -34,14 +34,14 @@ def _in_workspace(context: Context, script: str) -> str:
 def backup(context: Context) -> str:
     """Backs up an object and a workspace; returns the state of the workspace."""
     seen = ""
-    with context.recorder.check("storage.backup", "buckets and workspaces into archives with checksums") as figures:
+    with context.recorder.check("storage.backup", "buckets and workspaces are archived with checksums") as figures:
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as own:
             own.client.put_object("runs", KEY, io.BytesIO(BODY), len(BODY), "application/x-model", {"epoch": "3"})
             own.client.put_object("runs", NEWER, io.BytesIO(b"old"), 3)
         seen = _in_workspace(context, WRITE + LOOK)
         log = cronjobs.run(context, "trainyard-backup", timeout=300)
         figures["log"] = log.splitlines()[-8:]
-        require(f"workspace-{NAMESPACE}: " in log and "bucket-runs: " in log, f"it left something out: {log[-400:]}")
+        require(f"workspace-{NAMESPACE}: " in log and "bucket-runs: " in log, f"the backup is incomplete: {log[-400:]}")
         listed = cronjobs.run(context, "trainyard-restore")
         require("workspace-" in listed, f"the restore job does not list the backup: {listed[-300:]}")
     return seen
@@ -49,8 +49,8 @@ def backup(context: Context) -> str:
 
 def restore(context: Context, seen: str) -> None:
     """Destroys both and restores them: same bytes, owners and modes. Newer files stay."""
-    with context.recorder.check("storage.restore", "what was destroyed comes back, what is newer stays") as figures:
-        require(seen, "there is no backup to restore")
+    with context.recorder.check("storage.restore", "a restore brings back lost files and keeps newer files") as figures:
+        require(seen, "no backup to restore")
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as own:
             own.client.remove_object("runs", KEY)
             own.client.put_object("runs", NEWER, io.BytesIO(b"new"), 3)
@@ -58,14 +58,14 @@ def restore(context: Context, seen: str) -> None:
             wish = {"RESTORE_FROM": "latest", "RESTORE_ONLY": f"bucket-runs,workspace-{NAMESPACE}"}
             figures["log"] = cronjobs.run(context, "trainyard-restore", wish, timeout=300).splitlines()[-8:]
             answer = own.client.get_object("runs", KEY)
-            require(answer.read() == BODY, f"runs/{KEY} is not what was backed up")
+            require(answer.read() == BODY, f"runs/{KEY} differs from the backup")
             require(answer.headers.get("x-amz-meta-epoch") == "3", f"runs/{KEY} lost its metadata")
             answer.close()
-            require(own.read("runs", NEWER) == b"new", f"runs/{NEWER} was newer than the backup and is lost")
+            require(own.read("runs", NEWER) == b"new", f"runs/{NEWER} was newer than the backup, but is lost")
         after = _in_workspace(context, LOOK)
         require(after.splitlines()[-1] == "new", "a file that was newer than the backup is lost")
         before = seen.splitlines()
-        require(after.splitlines()[:-1] == before[:-1], f"the workspace was {before}, and is {after.splitlines()}")
+        require(after.splitlines()[:-1] == before[:-1], f"the workspace was {before}, now it is {after.splitlines()}")
         figures["workspace"] = before[:-1]
 
 

@@ -34,7 +34,7 @@ def team_buckets(context: Context, figures: Figures) -> None:
                 raise CheckError(f"the key of {team} lists runs/{other}/")
 
 
-@check("storage.versioning", title="an overwritten and deleted object comes back", inputs=STORAGE_CODE)
+@check("storage.versioning", title="an overwritten or deleted object can be recovered", inputs=STORAGE_CODE)
 def versioning(context: Context, figures: Figures) -> None:
     """A team overwrites and deletes an object and restores the first version by itself."""
     key = f"{NAMESPACE}/versioned"
@@ -47,7 +47,7 @@ def versioning(context: Context, figures: Figures) -> None:
             for entry in own.client.list_objects("datasets", key, include_version=True)
             if not entry.is_delete_marker
         ]
-        require(len(held) >= 2, f"{len(held)} versions are left, 2 were written")
+        require(len(held) >= 2, f"{len(held)} versions remain, 2 were written")
         texts = set()
         for _, version in held:
             answer = own.client.get_object("datasets", key, version_id=version)
@@ -65,11 +65,11 @@ def versioning(context: Context, figures: Figures) -> None:
             if rule.noncurrent_version_expiration
         ]
     wanted = next(b for b in context.contract["storage"]["buckets"] if b["name"] == "datasets")["noncurrentDays"]
-    figures["older versions go after days"] = days
-    require(days == [wanted], f"older versions go after {days} days, the contract says {wanted}")
+    figures["older versions expire after days"] = days
+    require(days == [wanted], f"older versions expire after {days} days, not {wanted} as in the contract")
 
 
-@check("storage.ttl", title="claims of finished runs go after their time", inputs=STORAGE_CODE)
+@check("storage.ttl", title="claims of finished runs are deleted after their time", inputs=STORAGE_CODE)
 def ttl(context: Context, figures: Figures) -> None:
     """The claim of a run that is gone is removed; one that a pod uses, and one without a time to live, stay."""
     claims = []
@@ -85,8 +85,8 @@ def ttl(context: Context, figures: Figures) -> None:
         cronjobs.run(context, CRONJOB)
         figures["log"] = cronjobs.run(context, CRONJOB)
         left = {item["metadata"]["name"] for item in context.kubectl.get("pvc", "-n", NAMESPACE)}
-        require("ttl-gone" not in left, "the claim of a run that is gone is still there")
-        require({"ttl-used", "ttl-none"} <= left, f"a claim went that should stay; left are {sorted(left)}")
+        require("ttl-gone" not in left, "the claim of a deleted run still exists")
+        require({"ttl-used", "ttl-none"} <= left, f"a claim was deleted by mistake; remaining: {sorted(left)}")
     finally:
         context.kubectl("delete", "pod", "ttl-user", "-n", NAMESPACE, "--now", check=False)
         context.kubectl("delete", "pvc", "ttl-gone", "ttl-used", "ttl-none", "-n", NAMESPACE, "--ignore-not-found",

@@ -22,8 +22,8 @@ def check(
     figures |= {"device": device, "backend": ran}
     on_cpu = device.lower().startswith(CPU)
     if context.gpu != "real":
-        require(on_cpu, f"it computed on {device}, due is the CPU: there is no GPU that computes")
+        require(on_cpu, f"the job computed on {device} instead of the CPU, without real GPUs")
     else:
-        require(not gpus or not on_cpu, f"it computed on {device} beside its {gpus} GPU(s), which compute")
+        require(not gpus or not on_cpu, f"the job computed on {device} instead of its {gpus} GPU(s)")
     due = backend if on_cpu else {"gloo": "nccl", "horovod-mpi": "horovod-nccl"}.get(backend, backend)
-    require(due in ("", ran), f"the ranks' back end was {ran}, due on {device} is {due}")
+    require(due in ("", ran), f"the ranks' backend was {ran}, not {due} as expected on {device}")

@@ -12,7 +12,7 @@ from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import patience, require
 
 COSTS = "seeing.costs"
-TITLE = "what monitoring and logs cost: cores over a minute, memory, seconds until ready of every pod"
+TITLE = "cost of monitoring and logs: cores over a minute, memory, seconds until every pod is ready"
 MEAN_S = 60.0
 NEXT_S = 40.0  # the kubelet measures every ten to twenty seconds
 CORES, READY_S = 1.0, 180.0  # limits for each pod of an option: cores of its node, seconds until ready
@@ -56,7 +56,7 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     names = [pod["metadata"]["name"] for listed in found.values() for pod in listed]
     wait, now = patience(NEXT_S, 5), look(context)
     while stale := [name for name in names if name not in now or (name in began and now[name].at <= began[name].at)]:
-        wait(f"kubelet has no new figures of {', '.join(stale)}")
+        wait(f"kubelet has no new metrics of {', '.join(stale)}")
         now = look(context)
     rows = [
         row(option, pod, began.get(pod["metadata"]["name"]), now[pod["metadata"]["name"]])
@@ -67,12 +67,12 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     for option in options.ALL:
         mine = [one for one in rows if one["option"] == option]
         if option in options.STILL:
-            require(not mine, f"{option} was to run nothing itself, and has {mine}")
+            require(not mine, f"{option} should run no pods, but has {mine}")
             figures[option] = f"{len(brought[option])} objects, no pod"
             continue
         require(mine, f"{option} has no pod")
         # For a single pod, 0 is valid: one that works every two minutes may have been asleep.
-        require(any(one["cores"] > 0 for one in mine), f"none of the pods of {option} is said to use CPU")
+        require(any(one["cores"] > 0 for one in mine), f"kubelet reports no CPU usage for the pods of {option}")
         figures[option] = (
             f"{sum(one['cores'] for one in mine):.3f} cores, {sum(one['memory_mib'] for one in mine):.0f} MiB, "
             f"{len(mine)} pods ready after {max(one['ready_s'] for one in mine):.0f} s"
@@ -103,7 +103,7 @@ def beyond(one: Mapping[str, Any]) -> str:
     """A pod's exceeded limit, in a sentence; "" if there is none."""
     name = one["pod"]
     if one["cores"] < 0 or one["memory_mib"] <= 0:
-        return f"{name} is said to use {one['cores']} cores and {one['memory_mib']} MiB"
+        return f"kubelet reports that {name} uses {one['cores']} cores and {one['memory_mib']} MiB"
     if one["cores"] > CORES:
         return f"{name} uses {one['cores']} cores, {CORES:g} are allowed"
     if not one["limit_mib"] or one["memory_mib"] >= one["limit_mib"]:

@@ -27,7 +27,7 @@ def put(context: Context) -> None:
             (folder / name).write_bytes(data)
         due = len(PARTS) + MANY
         with context.recorder.check(
-            "data.put", "a member's folder in the store: sent once, listed, deleted"
+            "data.put", "a member's folder in the store: uploaded once, listed, deleted"
         ) as figures:
             try:
                 began = time.monotonic()
@@ -37,14 +37,14 @@ def put(context: Context) -> None:
                 _, said = _data(context, "put", folder)
                 require(f"0 files sent, {due} already stored" in said, f"the same folder again: {said[-300:]}")
                 rows = {one["name"]: one for one in json.loads(_data(context, "list", "-o", "json")[0])}
-                require(rows[NAME]["files"] == due, f"the list has {rows[NAME]}, due are {due} files")
+                require(rows[NAME]["files"] == due, f"the list has {rows[NAME]}, not {due} files")
                 require("shared/mnist" in rows, f"the list lacks shared/mnist: {sorted(rows)}")
                 theirs = _data(context, "list", "-o", "name", team=OTHER)[0].split()
                 require(NAME not in theirs and "shared/mnist" in theirs, f"team {OTHER} finds {theirs}")
             finally:
                 _, said = _data(context, "delete", NAME, check=False)
             left = _data(context, "list", "-o", "name")[0].split()
-            require(NAME not in left, f"it is still there after `data delete`: {said[-300:]}")
+            require(NAME not in left, f"still listed after `data delete`: {said[-300:]}")
         with context.recorder.check("data.workspace", "a member's folder in the team's workspace") as figures:
             name = f"workspace/{NAME}"
             try:
@@ -62,7 +62,7 @@ def put(context: Context) -> None:
             finally:
                 out, said = _data(context, "delete", name, check=False)
             require(f"{due} files" in out, f"`data delete` said {out} {said[-300:]}")
-        with context.recorder.check("data.refused", "what all teams read is no member's to bring or delete") as figures:
+        with context.recorder.check("data.refused", "members can neither upload nor delete shared data") as figures:
             for words in (("put", folder, "shared/mnist"), ("delete", "shared/mnist"), ("put", folder, "raw-data/x")):
                 code, out, said = runs.trainyard(context, "data", *words, check=False)
                 require(code and not out, f"`data {words[0]} {words[-1]}` ended with {code}: {out}")

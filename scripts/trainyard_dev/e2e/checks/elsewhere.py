@@ -30,7 +30,7 @@ def brought(context: Context) -> None:
 
 
 def _workflow(context: Context) -> None:
-    title = "a workflow written for Argo runs as it is: steps, dag, container set, resource template, files"
+    title = "a workflow written for Argo runs unchanged: steps, dag, container set, resource template, files"
     with context.recorder.check("elsewhere.workflow", title) as figures:
         word = f"whale{time.time_ns() % 1000}"
         seen = runs.succeed(context, FLOW / "workflow.yaml", "-p", f"word={word}", timeout=RUN_S)
@@ -41,7 +41,7 @@ def _workflow(context: Context) -> None:
         require(letters.strip() == str(len(word)), f"the last step said {said!r}")
         made = context.kube.find(context.kube.path(*VCJOBS, job, namespace=NAMESPACE))
         if made is None:
-            raise CheckError(f"there is no Job {job}")
+            raise CheckError(f"the Job {job} does not exist")
         owners = [one["uid"] for one in made["metadata"].get("ownerReferences", [])]
         require(owners == [seen.workflow["metadata"]["uid"]], f"the Job {job} belongs to {owners}")
         with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
@@ -51,7 +51,7 @@ def _workflow(context: Context) -> None:
 
 
 def _component(context: Context) -> None:
-    with context.recorder.check("elsewhere.component", "a component from YAML runs between those of Python") as figures:
+    with context.recorder.check("elsewhere.component", "a component from YAML runs among Python components") as figures:
         seen = runs.succeed(context, FLOW / "counted.py", "-p", f"salt={time.time_ns()}", "--no-cache", timeout=RUN_S)
         _whose(seen)
         said = seen.output("tell")
@@ -61,30 +61,30 @@ def _component(context: Context) -> None:
 
 
 def _object(context: Context) -> None:
-    title = "a step makes a Job of two pods, waits for both, and the Job goes with the run"
+    title = "a step creates a Job of two pods and waits for both; the Job is deleted with the run"
     with context.recorder.check("elsewhere.object", title) as figures:
         seen = runs.succeed(
             context, FLOW / "objects.py", "--name", "objects", "-p", f"queue={NAMESPACE}", "--no-cache", timeout=RUN_S
         )
         figures["seconds"] = round(seen.seconds)
         value, name = seen.output("create-object", "value"), seen.output("create-object", "name")
-        require(value == "2", f"the step handed on {value!r}")
+        require(value == "2", f"the step returned {value!r}")
         path = context.kube.path(*JOBS, name, namespace=NAMESPACE)
-        require(context.kube.find(path), f"there is no Job {name}")
+        require(context.kube.find(path), f"the Job {name} does not exist")
         _, log, _ = runs.trainyard(context, "runs", "logs", seen.name, "create-object")
         waits = [line for line in log.splitlines() if "waits: " in line]
         require(
             waits and "wanted: status.succeeded > 1" in waits[0],
-            f"the step's log doesn't say what it waited for: {log}",
+            f"the step's log lacks its wait condition: {log}",
         )
         runs.forget(context, seen)
         wait = patience(60, 1)
         while context.kube.find(path):
-            wait(f"the Job {name} is there 60 s after its run went")
+            wait(f"the Job {name} still exists 60 s after its run was deleted")
 
 
 def _refused(context: Context) -> None:
-    title = "what steps have no right to make is refused by lint; what only the run knows, with the API server's words"
+    title = "lint refuses objects that steps may not create; at run time the API server refuses them"
     with context.recorder.check("elsewhere.object-refused", title) as figures:
         code, _, said = runs.trainyard(context, "submit", FLOW / "objects.py", "--name", "linted", check=False)
         words = "TY110 [create-object manifest.kind] steps of pipelines may not create a Pod (pods)"
@@ -108,5 +108,5 @@ def _refused(context: Context) -> None:
 
 def _whose(seen: Seen) -> None:
     """Checks that pods have the team's queue, scheduler and account."""
-    require(seen.pods, "no pod of it was seen")
+    require(seen.pods, "none of its pods was seen")
     runs.require_ours(seen)

@@ -22,31 +22,31 @@ def train(context: Context) -> None:
     with runs.copied(FOLDER) as folder:
         _change(folder)
         with context.recorder.check(
-            "train.folder", "a folder's code trained on two nodes, results brought back"
+            "train.folder", "a folder's code trains on two nodes, and the results are downloaded"
         ) as figures:
             figures["seconds"], said = _run(context, folder)
-            require("code sent" in said, f"the code was not sent: {said[-300:]}")
+            require("code sent" in said, f"the code was not uploaded: {said[-300:]}")
             metrics = [json.loads(path.read_text()) for path in (folder / "results").rglob("metrics.json")]
             require(
                 [one["world"] for one in metrics] == [RANKS],
-                f"results were {metrics}, due is one of {RANKS} ranks; said: {said[-400:]}",
+                f"results are {metrics}, not of {RANKS} ranks; said: {said[-400:]}",
             )
             figures["loss"] = round(metrics[0]["loss"], 5)
             computed.check(context, metrics[0], "gloo", figures)
-        with context.recorder.check("train.again", "unchanged code is not sent again, changed code is") as figures:
+        with context.recorder.check("train.again", "only changed code is uploaded again") as figures:
             figures["seconds"], said = _run(context, folder)
-            require("code unchanged" in said, f"unchanged code was sent again: {said[-300:]}")
+            require("code unchanged" in said, f"unchanged code was uploaded again: {said[-300:]}")
             again = max((folder / "results").rglob("metrics.json"), key=lambda path: path.stat().st_mtime)
             computed.check(context, json.loads(again.read_text()), "gloo", figures)
             _change(folder)
             _, said = _run(context, folder)
-            require("code sent" in said, f"changed code was not sent: {said[-300:]}")
-        with context.recorder.check("train.failing", "a script that fails: its error and its exit code") as figures:
+            require("code sent" in said, f"changed code was not uploaded: {said[-300:]}")
+        with context.recorder.check("train.failing", "a failing script shows its error and exit code") as figures:
             settings = folder / "trainyard.yaml"
             settings.write_text(settings.read_text().replace("train.py]", 'train.py, "--fail=3"]'))
             figures["seconds"], said = _run(context, folder, due=1)
             require("ValueError: loss is NaN on rank 3" in said, f"the script's error is missing: {said[-400:]}")
-        with context.recorder.check("train.traces", "no pod that moved data is left"):
+        with context.recorder.check("train.traces", "no data transfer pod remains"):
             left = context.kubectl.get("jobs.batch", "-n", OTHER, "-l", "trainyard.io/transfer")
             require(not left, f"left behind: {[job['metadata']['name'] for job in left]}")
 
@@ -60,5 +60,5 @@ def _run(context: Context, folder: Path, due: int = 0) -> tuple[int, str]:
     """One `trainyard train`: seconds, and its output without the job's log."""
     began = time.monotonic()
     code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
-    require(code == due, f"trainyard train ended with {code}, due is {due}: {said[-500:]}")
+    require(code == due, f"trainyard train exited with {code}, not {due}: {said[-500:]}")
     return round(time.monotonic() - began), said

@@ -24,7 +24,7 @@ STARTS_S = 60
 HEAD, LATE = "turn-head", "turn-late"
 
 
-@check("gang.refused", title="a gang larger than the cluster holds zero GPUs", main=True, shares={GPUS},
+@check("gang.refused", title="a gang larger than the cluster holds no GPUs", main=True, shares={GPUS},
        inputs=("charts/trainyard/templates", "charts/volcano"))  # fmt: skip
 def refused(context: Context, figures: Figures) -> None:
     """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup has the reason."""
@@ -41,7 +41,7 @@ def refused(context: Context, figures: Figures) -> None:
             held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
             time.sleep(jobs.POLL_S)
         group = trace.group or next((g for g in trace.groups.values() if g["metadata"]["name"] == TOO_LARGE), None)
-        status = had(group, "no PodGroup was made for the gang")["status"]
+        status = had(group, "the gang has no PodGroup")["status"]
         figures["gpus_held"] = held
         figures["pods_created"] = len(trace.pods)
         figures["podgroup_phase"] = status.get("phase")
@@ -74,7 +74,7 @@ def _allocatable(context: Context) -> dict[str, int]:
     return {n["metadata"]["name"]: int(n["status"]["allocatable"].get(GPU, 0)) for n in context.kubectl.get("nodes")}
 
 
-@check("queues.strict", title="queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first",
+@check("queues.strict", title="queueingStrategy StrictFIFO: a small pod does not overtake a large pod that came first",
        locks={GPUS}, shares={UPGRADES},
        inputs=("charts/trainyard/templates", "charts/volcano", "scripts/trainyard_agent"))  # fmt: skip
 def strict(context: Context, figures: Figures) -> None:
@@ -82,17 +82,17 @@ def strict(context: Context, figures: Figures) -> None:
     most = max(context.gpus.values())
     possible(most >= 2, "it needs a node with two GPUs")
     with _line(context, most):
-        require(_starts(context, LATE), "with BestEffortFIFO the pod behind should have started")
+        require(_starts(context, LATE), "with BestEffortFIFO the second pod should have started")
     with changed(context, STRICT) as figures["upgrade_seconds"]:
         scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
         names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
         require("queue-gate" in names, f"the scheduler's pod has the containers {sorted(names)}")
         with _line(context, most) as holders:
             figures["watched_seconds"] = WAITS_S
-            require(not _starts(context, LATE, WAITS_S), "the pod behind passed the first of its queue")
+            require(not _starts(context, LATE, WAITS_S), "the second pod overtook the first pod of its queue")
             context.end_pods(*holders, check=True)
-            require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
-            require(_starts(context, LATE), "the pod behind doesn't start after the first")
+            require(_starts(context, HEAD), "the first pod of the queue does not start although it fits")
+            require(_starts(context, LATE), "the second pod does not start after the first")
 
 
 @contextmanager
@@ -103,9 +103,9 @@ def _line(context: Context, most: int) -> Iterator[list[str]]:
         for name, node in holders.items():
             _create(context, name, 1, node)
         for name in holders:
-            require(_starts(context, name), f"{name} doesn't start")
+            require(_starts(context, name), f"{name} does not start")
         _create(context, HEAD, most)
-        require(not _starts(context, HEAD, WAITS_S / 2), "the large pod started though no node has room for it")
+        require(not _starts(context, HEAD, WAITS_S / 2), "the large pod started although it fits on no node")
         _create(context, LATE, 1)
         yield list(holders)
     finally:

@@ -25,7 +25,7 @@ def install(context: Context) -> None:
         figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
         require(
             figures["release_secret_kib"] < 700,
-            f"the release Secret has {figures['release_secret_kib']} KiB, 700 are allowed",
+            f"the release Secret has {figures['release_secret_kib']} KiB, but only 700 are allowed",
         )
 
 

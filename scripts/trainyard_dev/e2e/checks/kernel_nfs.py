@@ -73,7 +73,7 @@ def judge(facts: dict[str, str]) -> list[str]:
     for name, (wanted, right) in due.items():
         seen = facts.get(name, "nothing")
         if not right(seen):
-            problems.append(f"{name}: {seen!r} was seen, due is {wanted}")
+            problems.append(f"{name}: found {seen!r}, expected {wanted}")
     return problems + [
         f"{name}: {seen}" for name, seen in facts.items() if name.startswith("module.") or name.endswith(".failed")
     ]

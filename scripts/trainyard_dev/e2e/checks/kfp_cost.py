@@ -16,7 +16,7 @@ from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 STEPS, MANY_S, FEW_S = 500, 2400, 420
 
 
-@check("pipelines.kfp-cost", title="a first step's wait, mnist from the cache, 500 small steps beside a bare workflow",
+@check("pipelines.kfp-cost", title="the first step's wait, mnist from the cache, 500 small steps, a plain workflow",
        asked="KFP_COST", needs=(DATA,), locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
 def cost(context: Context, figures: Figures) -> None:
     """Measures, and fails above a goal; the figures and a plot are written to the folder of benchmarks in any case."""
@@ -36,7 +36,7 @@ def cost(context: Context, figures: Figures) -> None:
         ("kfp", "cost.py", ("--name", "many", "--no-cache")),
     ):
         many = runs.succeed(context, FLOWS / file, "-p", items, *options, timeout=MANY_S)
-        require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, due are {STEPS}")
+        require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, not {STEPS}")
         found[kfp.MANY, column] = _seconds(many)
         runs.forget(context, many)
     made = kfp.figures(found)

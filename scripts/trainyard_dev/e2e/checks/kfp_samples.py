@@ -65,7 +65,7 @@ def folder() -> Path:
     found = digest(place) if place.is_dir() else "nothing"
     if found != due()["digest"]:
         hint = f"check out {due()['commit']} of kubeflow/pipelines and name its test_data/sdk_compiled_pipelines"
-        raise UsageError(f"these are not the samples of the table: {found}", where=f"{FOLDER}={place}", hint=hint)
+        raise UsageError(f"the samples differ from the table: {found}", where=f"{FOLDER}={place}", hint=hint)
     return place
 
 
@@ -82,7 +82,7 @@ def names(place: Path) -> list[str]:
     return sorted(str(one.relative_to(place)) for one in place.rglob("*.yaml"))
 
 
-@check("pipelines.kfp-samples", title="KFP's own compiled samples, as they stand, on nodes that are cut off",
+@check("pipelines.kfp-samples", title="KFP's own compiled samples run unchanged on nodes without egress",
        asked=FOLDER, locks={ALONE}, long=True, images=(*KFP_IMAGES, TENSORFLOW, TORCH))  # fmt: skip
 def samples(context: Context, figures: Figures) -> None:
     """All samples, a few at a time; the table of outcomes is written to `FILE`."""
@@ -107,8 +107,8 @@ def samples(context: Context, figures: Figures) -> None:
         figures["well"] = f"{well} of {len(valid)}"
         require(not any("Traceback" in one.why for one in found), "a sample ended with a traceback")
         others = [f"{one.file}: {one.why}" for one in judged if one.verdict == "differs"]
-        require(not others, f"{len(others)} end otherwise than KFP says: {'; '.join(others)[:900]}")
-        require(well >= LEAST * len(valid), f"{well} of {len(valid)} valid samples do as KFP says, due are 95 %")
+        require(not others, f"{len(others)} end differently than KFP specifies: {'; '.join(others)[:900]}")
+        require(well >= LEAST * len(valid), f"{well} of {len(valid)} valid samples behave as KFP specifies, below 95 %")
         campaigns.ended("kfp-conformance", good=True)
 
 
@@ -169,7 +169,7 @@ def _judged(name: str, code: int, seen: Seen | None, said: str) -> tuple[str, st
         return ("refused" if code in (1, 2) and "Traceback" not in said else "differs"), told
     fails = name.startswith("valid/failing/") or _short(name) in due()["fail"]
     if name.startswith("invalid/") or seen.phase != ("Failed" if fails else "Succeeded"):
-        return "differs", f"it ended {seen.phase}: {seen.why_failed or told}"
+        return "differs", f"the run ended {seen.phase}: {seen.why_failed or told}"
     if fails:
         return "failed", ""
     bad = [f"{step.name} is {step.state}" for step in seen.run.steps if step.state not in WELL]

@@ -15,14 +15,14 @@ from trainyard_dev.e2e.sites.person import Person
 from trainyard_dev.report.photo import photo
 
 TITLES = {
-    "login.browser": "a member logs in by a browser, without a certificate; a wrong password is refused",
-    "login.code": "another logs in by a code that a browser elsewhere is told",
-    "login.team": "the member works in the own team, and gets nothing of another or of the platform",
-    "login.job": "the member trains a folder's code; another team's namespace is refused",
-    "login.renewed": "a token that has ended is renewed without a person, and the ended one counts no more",
+    "login.browser": "a member logs in with a browser and no certificate; a wrong password is refused",
+    "login.code": "another member logs in with a device code in a browser elsewhere",
+    "login.team": "the member works in her team, and has no access to other teams and the platform",
+    "login.job": "the member trains a folder's code, but not in another team's namespace",
+    "login.renewed": "an expired token is renewed without interaction and is no longer accepted",
     "login.refused": login_attacks.TITLE,
-    "login.left": "who left the issuer, the team's values or all of it is refused from then on, and nobody else",
-    "login.off": "switched off, nothing of it runs, and nobody's token counts",
+    "login.left": "a person who leaves the issuer, the team's values or both is refused from then on, nobody else",
+    "login.off": "when disabled, no pods run and no token is accepted",
 }
 TOLD_S, TRAIN_S = 120.0, 300.0
 AUDIENCES = ("trainyard", "trainyard-notebooks")  # tokens of laptops and of the hub
@@ -69,19 +69,19 @@ def member(context: Context) -> None:
         with check("login.off", TITLES["login.off"]):
             held = context.kubectl("get", "all,secret,configmap,networkpolicy,role,rolebinding", "-n", SYSTEM,
                                    "-o", "name", "-l", "app.kubernetes.io/name=login").stdout.split()  # fmt: skip
-            require(not held, f"still there: {', '.join(held)}")
+            require(not held, f"still exists: {', '.join(held)}")
             wait = patience(TOLD_S, 3)
             while (said := bob.kubectl("get", "pods"))[0] == 0 or "cannot list" in said[1]:
-                wait(f"a token still counts: {said[1]}")
+                wait(f"a token is still accepted: {said[1]}")
 
 
 def _team(ada: Person) -> dict[str, Any]:
     """Actions that a logged-in member may do. Raises CheckError."""
     wait = patience(TOLD_S, 3)
     while (asked := ada.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo}"))[0] != 0:
-        wait(f"the API server takes no token: {asked[1][-400:]}")
+        wait(f"the API server accepts no token: {asked[1][-400:]}")
     who = json.loads(asked[1])
-    require(who["username"] == f"{PREFIX}{ADA}", f"the API server takes her for {who}")
+    require(who["username"] == f"{PREFIX}{ADA}", f"the API server identifies her as {who}")
     for verb, expected in (
         (("create", "pytorchjobs.kubeflow.org", "-n", NAMESPACE), "yes"),
         (("get", "secrets", "-n", NAMESPACE), "no"),
@@ -102,7 +102,7 @@ def _team(ada: Person) -> dict[str, Any]:
 def _by_name(cid: Person) -> None:
     """A member listed by name; the group of the token has no effect. Raises CheckError."""
     code, said = cid.kubectl("get", "pods", "-n", NAMESPACE)
-    require(code == 0, f"a member by name may not see the team's pods: {said[-300:]}")
+    require(code == 0, f"a member listed by name may not list the team's pods: {said[-300:]}")
 
 
 def _denied(person: Person, namespace: str) -> None:
@@ -120,11 +120,11 @@ def _job(context: Context, ada: Person, folder: Path) -> float:
     words = ("train", "--dir", code, "--name", "login", *SMALL, "--image", context.image("pipeline"), "--no-fetch")
     began = time.monotonic()
     ended, said = ada.trainyard(*words, "--", "python3", "train.py", timeout=TRAIN_S)
-    require(ended == 0 and "trained by" in said, f"trainyard train ended with {ended}: {said[-800:]}")
+    require(ended == 0 and "trained by" in said, f"trainyard train exited with {ended}: {said[-800:]}")
     seconds = round(time.monotonic() - began, 1)
     ended, said = ada.trainyard(*words, "-n", OTHER, "--", "python3", "train.py", timeout=TRAIN_S)
     require(ended != 0 and "trained by" not in said, f"she trains in {OTHER}: {said[-400:]}")
-    require(f"{PREFIX}{ADA}" in said or "may not" in said, f"it doesn't say why: {said[-400:]}")
+    require(f"{PREFIX}{ADA}" in said or "may not" in said, f"the output lacks the reason: {said[-400:]}")
     return seconds
 
 
@@ -133,13 +133,13 @@ def _renewed(there: Site, ada: Person, first: dict[str, str]) -> dict[str, Any]:
     wait = patience(TOKEN_S + TOLD_S)
     while ada.token == first["id_token"]:
         code, said = ada.kubectl("get", "pods")
-        require(code == 0, f"while the token ended: {said[-300:]}")
+        require(code == 0, f"while the token expired: {said[-300:]}")
         wait("the token was not renewed")
-    require(ada.kept["refresh_token"] != first["refresh_token"], "the token that renews counts more than once")
+    require(ada.kept["refresh_token"] != first["refresh_token"], "the refresh token is accepted more than once")
     while there.asked(first["id_token"]) is not None:
-        wait("the first token counts after its end")
+        wait("the first token is accepted after its expiry")
     who = there.asked(ada.token)
-    require(who and who["username"] == f"{PREFIX}{ADA}", f"the new token is of {who}")
+    require(who and who["username"] == f"{PREFIX}{ADA}", f"the new token belongs to {who}")
     return {"a token counts s": TOKEN_S}
 
 
@@ -156,21 +156,21 @@ def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> di
     began = time.monotonic()
     _denied(cid, NAMESPACE)  # at once: permissions don't depend on tokens
     while any(there.asked(one) is not None for one in (hers, *lasting)):
-        require(time.monotonic() < began + TOLD_S, "a blocked member is still let in")
+        require(time.monotonic() < began + TOLD_S, "a blocked member still has access")
         time.sleep(1)
     figures: dict[str, Any] = {"blocked after s": round(time.monotonic() - began, 1)}
     code, said = ada.kubectl("get", "pods")
-    require(code != 0, f"she is still let in: {said[-300:]}")
+    require(code != 0, f"she still has access: {said[-300:]}")
     for one in (ada, eve):  # blocked or not, no token is renewed
         one.forget_token()
         code, said = one.trainyard("gpus")
         require(code != 0 and "the issuer did not renew the log-in" in said, f"{one.email} renews: {said[-300:]}")
         one.refused_at_the_page()
     while there.asked(eves) is not None:
-        require(time.monotonic() < began + TOKEN_S + TOLD_S, "a token of somebody who left counts after its end")
+        require(time.monotonic() < began + TOKEN_S + TOLD_S, "an expired token of a former member is accepted")
         time.sleep(2)
     figures["the last token of who left ended after s"] = round(time.monotonic() - began, 1)
-    require(bob.may("list", "pods", "-n", OTHER) == "yes", "another member is refused, too")
+    require(bob.may("list", "pods", "-n", OTHER) == "yes", "another member is also refused")
     return figures
 
 
@@ -181,6 +181,6 @@ def _cost(context: Context, began: dict[str, costs.Used]) -> str:
     rows = [
         costs.row("login", pod, began.get(name), now[name]) for pod in pods if (name := pod["metadata"]["name"]) in now
     ]
-    require(rows, "kubelet has no figures of the issuer's pod")
+    require(rows, "kubelet has no metrics of the issuer's pod")
     cores, mib = (sum(one[key] for one in rows) for key in ("cores", "memory_mib"))
     return f"{cores:.4f} cores, {mib:.0f} MiB, {len(rows)} pod, ready after {rows[0]['ready_s']:.0f} s"

@@ -8,7 +8,7 @@ from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.e2e.sites.login import ADA, EVE, PREFIX, Site
 from trainyard_dev.e2e.sites.person import Person
 
-TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: all are refused"
+TITLE = "forged, foreign and long-lived tokens, `system:` names, Dex's other ports and its Secrets are all refused"
 SECRETS = ("trainyard-login", "trainyard-login-people", "trainyard-login-tls", "trainyard-notebooks-oidc")
 HTTPS, GRPC, TELEMETRY = 5556, 5557, 5558
 CLOSED = (GRPC, TELEMETRY)
@@ -37,7 +37,7 @@ def _tokens(there: Site) -> int:
     """Each token is the valid one with a single defect. Raises CheckError."""
     now, dex, own = int(time.time()), there.forger(), there.forger(own=True)
     who = there.asked(dex.token())
-    require(who and who["username"] == f"{PREFIX}{ADA}", f"the token that all others are like is of {who}")
+    require(who and who["username"] == f"{PREFIX}{ADA}", f"the token that the attacks vary belongs to {who}")
     head, claims, signature = dex.token().split(".")
     foreign = there.context.kubectl("create", "token", "default", "-n", NAMESPACE, "--audience", "trainyard")
     tried = {
@@ -54,7 +54,7 @@ def _tokens(there: Site) -> int:
     }
     require(claims, "a token has no claims")
     taken = {what: found for what, text in tried.items() if (found := there.asked(text)) is not None}
-    require(not taken, f"taken was a token {taken}")
+    require(not taken, f"the API server accepted a token {taken}")
     return len(tried)
 
 
@@ -63,11 +63,11 @@ def _prefixed(there: Site, eve: Person) -> None:
     who = had(there.asked(eve.token) or there.asked(_renewed(eve)), "eve is refused altogether")
     right = [name for name in who["groups"] if name != "system:authenticated" and not name.startswith(PREFIX)]
     require(not right and who["username"] == f"{PREFIX}{EVE}", f"eve is {who}")
-    require(f"{PREFIX}system:masters" in who["groups"], f"her groups are {who['groups']}, so nothing was tried")
+    require(f"{PREFIX}system:masters" in who["groups"], f"her groups are {who['groups']}, so the attack was not tried")
     for verb in (("*", "*"), ("list", "nodes"), ("list", "pods", "-n", NAMESPACE), ("get", "secrets", "-n", SYSTEM)):
         require(eve.may(*verb) == "no", f"eve may {' '.join(verb)}")
     admin = there.asked(there.forger().token(email="system:admin", groups=["system:masters"]))
-    require(admin and admin["username"] == f"{PREFIX}system:admin", f"a name of Kubernetes' own is {admin}")
+    require(admin and admin["username"] == f"{PREFIX}system:admin", f"a name reserved by Kubernetes is {admin}")
 
 
 def _renewed(person: Person) -> str:
@@ -93,10 +93,10 @@ def _doors(context: Context) -> None:
         return f"for _ in $(seq 10); do {asks[0]} >/dev/null {way} break; sleep 1; done"
 
     seen = seen_by(DOORS, until("||"))
-    require(seen == ["asked"], f"a team's pod reaches {seen} of Dex, due is nothing")
+    require(seen == ["asked"], f"a team's pod reaches {seen} of Dex instead of nothing")
     context.kubectl.apply([ANYWHERE], NAMESPACE)  # teams' own policies block all of it; this tests Dex's policy
     try:
         seen = seen_by(f"{DOORS}-open", until("&&"))
     finally:
         context.kubectl("delete", "networkpolicy", DOORS, "-n", NAMESPACE)
-    require(seen == [str(HTTPS), "asked"], f"a team's pod reaches {seen} of Dex, due is the page alone")
+    require(seen == [str(HTTPS), "asked"], f"a team's pod reaches {seen} of Dex instead of only the page")

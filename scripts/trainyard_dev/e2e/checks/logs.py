@@ -18,9 +18,9 @@ from trainyard_dev.e2e.sites import stopped_node
 
 FOUND, STOPPED, NODE = IDS = ("seeing.logs", "seeing.logs-stopped", "seeing.logs-node")
 TITLES = {
-    FOUND: "a deleted job's log is found in the store by its team, and by a member of another team it is not",
-    STOPPED: "store and collector are stopped while a job writes: no line is lost, none is shown twice",
-    NODE: "a node is stopped while a job writes there: what it wrote is found, no line lost, none shown twice",
+    FOUND: "a deleted job's log in the store is visible to its team, but not to a member of another team",
+    STOPPED: "while a job writes, store and collector stop: no line is lost or shown twice",
+    NODE: "a node stops while a job writes there: no line is lost or shown twice",
 }
 JOB, THROUGH, LINES = "e2e-kept", "e2e-kept-through", 400
 GOES_S = 10  # the age of the last line when the pod goes
@@ -44,7 +44,7 @@ def kept(context: Context) -> None:
         with context.recorder.check(NODE, TITLES[NODE]) as figures:
             _node_stopped(context, figures)
     left = context.kubectl.find("daemonset", f"{RELEASE}-logs", "-n", SYSTEM)
-    require(left is None, f"DaemonSet {RELEASE}-logs is still there after logs.enabled=false")
+    require(left is None, f"DaemonSet {RELEASE}-logs still exists after logs.enabled=false")
 
 
 def _found(context: Context, figures: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
     context.wait(f"job/{name}", "condition=complete", PATIENCE_S)
     time.sleep(GOES_S)
     written = stopped_node.log(context, node, NAMESPACE, name)
-    require(len(written) > count, f"{len(written)} lines were written: the job did not go on after the node came back")
+    require(len(written) > count, f"{len(written)} lines were written: the job did not continue after the outage")
     _delete(context, name)
     # The kubelet may restart the container, or the Job create another pod: then each line begins with its pod's name.
     lines = [line[line.find("line ") :] for line in _read(context, name, len(written))]
@@ -104,10 +104,10 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
     pods = sorted({line.rpartition(" ")[2] for line in written})
     figures |= {"pods": len(pods), "lines": len(written), "lost": lost.total(), "shown twice": doubled.total()}
     require(not lost, f"{lost.total()} of {len(written)} lines are lost, such as {next(iter(lost), '')!r}")
-    require(not doubled, f"{doubled.total()} lines came twice, such as {next(iter(doubled), '')!r}")
+    require(not doubled, f"{doubled.total()} lines are duplicated, such as {next(iter(doubled), '')!r}")
     for pod in pods:
         own = [[line for line in some if line.endswith(f" {pod}")] for some in (written, lines)]
-        require(own[0] == own[1], f"lines of {pod} are in another order")
+        require(own[0] == own[1], f"lines of {pod} are out of order")
 
 
 def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node: str = "") -> None:
@@ -139,7 +139,7 @@ def _delete(context: Context, name: str) -> None:
     """Deletes the job and its pod, without a grace period."""
     context.kubectl("delete", "job", name, "-n", NAMESPACE, "--cascade=foreground", "--timeout=60s", timeout=70)
     pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"batch.kubernetes.io/job-name={name}")
-    require(not pods, f"pods of {name} are still there")
+    require(not pods, f"pods of {name} still exist")
 
 
 def _read(context: Context, name: str, due: int) -> list[str]:
@@ -157,7 +157,7 @@ def _complete(lines: list[str], due: int = LINES) -> None:
     numbers = [int(line.split()[1]) for line in lines]
     lost = sorted(set(range(due)) - set(numbers))
     require(not lost, f"{len(lost)} of {due} lines are lost, the first {lost[:5]}")
-    require(numbers == list(range(due)), f"{len(numbers)} lines instead of {due}: some came twice, or in another order")
+    require(numbers == list(range(due)), f"{len(numbers)} lines instead of {due}: some are duplicated or out of order")
 
 
 def _refused(context: Context) -> str:
@@ -169,7 +169,7 @@ def _refused(context: Context) -> str:
         try:
             found = store.folders(f"{bucket}/{NAMESPACE}/")
         except TrainyardError as error:
-            require("AccessDenied" in str(error), f"the store says {error}")
+            require("AccessDenied" in str(error), f"the store returned {error}")
             return str(error)[:300]
     require(False, f"a pod of team {OTHER} lists {len(found)} of {NAMESPACE}'s pods")
     return ""

@@ -13,7 +13,7 @@ API = "v1beta1.metrics.k8s.io"
 BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough load to be visible, and no full core
 
 
-@check("metrics.top", title="metrics-server, switched on, answers a member's kubectl top pods; off again it is gone",
+@check("metrics.top", title="enabled, metrics-server answers kubectl top pods of a member; disabled, it is gone",
        rank=TRAINS, locks={MONITORING}, shares={UPGRADES}, images=("metrics-server",),
        inputs=("charts/metrics-server",))  # fmt: skip
 def top(context: Context, figures: Figures) -> None:
@@ -22,9 +22,9 @@ def top(context: Context, figures: Figures) -> None:
         with changed(context, ON) as figures["seconds"]:
             figures["said"] = said = _answer(context)
         name, cpu, memory = said.split()[:3]
-        require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
-        require(memory.endswith("Mi"), f"kubectl top says {said}")
-    require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
+        require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top printed {said}")
+        require(memory.endswith("Mi"), f"kubectl top printed {said}")
+    require(context.kubectl.find("apiservice", API) is None, f"APIService {API} still exists")
 
 
 def _answer(context: Context) -> str:
@@ -36,7 +36,7 @@ def _answer(context: Context) -> str:
         if asked.returncode == 0 and said:
             return said
         if time.monotonic() > end:
-            raise CheckError(f"no figures after {PATIENCE_S} s: {said[-300:]}; {_state(context)}")
+            raise CheckError(f"no metrics after {PATIENCE_S} s: {said[-300:]}; {_state(context)}")
         time.sleep(2)
 
 

@@ -21,8 +21,8 @@ from trainyard_dev.e2e.releases import RELEASE, changed
 
 TARGETS, OFF = "seeing.targets", "seeing.off"
 IDS = (TARGETS, COSTS, OFF)
-TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up"
-OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
+TITLE = "monitoring, when enabled, scrapes every endpoint of the platform, and each is up"
+OFF_TITLE = "monitoring and logs, when disabled, leave only series and silences"
 # Targets in addition to the components' endpoints.
 STORE, DCGM = "minio", "dcgm"
 # Further options with targets.
@@ -73,9 +73,9 @@ def targets(context: Context) -> None:
                 costs.since(context, began, figures)
         with recorder.check(OFF, OFF_TITLE) as figures:
             on.close()
-            require(brought, "they were never on")
+            require(brought, "they were never enabled")
             left = options.left(context, brought)
-            require(not left, f"still there: {', '.join(left)}")
+            require(not left, f"still exists: {', '.join(left)}")
             figures |= {"gone": sum(map(len, brought.values())), "stays": options.require_claims(context, options.ALL)}
     options.drop_claims(context)
 
@@ -113,7 +113,7 @@ def ask(port: int, path: str, **parameters: str) -> Any:
             said = json.load(answer)
     except (OSError, urllib.error.URLError, ValueError) as error:
         require(False, f"Prometheus gives no answer to {path}: {error}")
-    require(said.get("status") == "success", f"Prometheus says to {path}: {said.get('error')}")
+    require(said.get("status") == "success", f"Prometheus answered {path} with: {said.get('error')}")
     return said["data"]
 
 
@@ -134,7 +134,7 @@ def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
     said = [f"{job} has no target" for job in sorted(due - jobs)]
     for one in active:
         if one["health"] != "up":
-            said.append(f"{one['labels']['job']} at {one['scrapeUrl']}: {one['lastError'] or 'not asked yet'}")
+            said.append(f"{one['labels']['job']} at {one['scrapeUrl']}: {one['lastError'] or 'not scraped yet'}")
     return said
 
 
@@ -157,7 +157,7 @@ def number(port: int, query: str) -> int:
         result = ask(port, "query", query=query)["result"]
         if found := int(float(result[0]["value"][1])) if result else 0:
             return found
-        wait(f"{query} gives nothing after {PATIENCE_S:.0f} s")
+        wait(f"{query} returns nothing after {PATIENCE_S:.0f} s")
 
 
 def _rules(port: int) -> int:

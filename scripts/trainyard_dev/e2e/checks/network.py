@@ -6,7 +6,7 @@ from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import Figures, require
 
 
-@check("network.policies", title="a team's pod reaches the object store and no other service of the platform",
+@check("network.policies", title="a team's pod reaches the object store, but no other service of the platform",
        inputs=("charts/trainyard/templates",))  # fmt: skip
 def policies(context: Context, figures: Figures) -> None:
     """A team's pod reaches only the destinations in its policies, although a node reaches all of them."""
@@ -22,10 +22,10 @@ def policies(context: Context, figures: Figures) -> None:
     nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
     require(nodes == {"open"}, f"a node does not reach every service: {figures}")
     require(seen[0] == "open", "a team's pod can't reach the object store")
-    require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
+    require(seen[1] == "closed", "a team's pod reaches a service that no policy allows")
 
 
-@check("network.first-moment", title="a pod of a team reaches no service of the platform in its first moment either",
+@check("network.first-moment", title="a starting pod of a team reaches no service of the platform either",
        inputs=("charts/trainyard/templates",))  # fmt: skip
 def first_moment(context: Context, figures: Figures) -> None:
     """A team's pod that connects at once, before its own policies apply, is refused by the destination's policy."""
@@ -51,14 +51,14 @@ def series_closed(context: Context) -> int:
             targets[one["name"]] = (pod["status"]["podIP"], int(one["port"]))
     script = "sleep 3\n" + "\n".join(way(*place, seconds=2) for place in targets.values())
     seen = context.run_pod(context.pod("net-series", script))[1].split()
-    require(len(seen) == len(targets), f"the pod that looked says {seen}")
+    require(len(seen) == len(targets), f"the probing pod printed {seen}")
     found = [name for name, answer in zip(targets, seen, strict=True) if answer == "open"]
     require(found[:1] == ["the object store"], "a team's pod can't reach the object store")
-    require(not found[1:], f"a team's pod reaches {', '.join(found[1:])}, where series of all teams are")
+    require(not found[1:], f"a team's pod reaches {', '.join(found[1:])}, which have series of all teams")
     return len(targets) - 1
 
 
-@check("network.nfs-closed", title="pods can't reach the NFS server past their mounts", inputs=("charts/nfs",))
+@check("network.nfs-closed", title="pods cannot reach the NFS server except through mounts", inputs=("charts/nfs",))
 def storage_closed(context: Context, figures: Figures) -> None:
     """Pods can't connect to the NFS server, which trusts every client; nodes can."""
     services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")

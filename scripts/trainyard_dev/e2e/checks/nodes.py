@@ -43,7 +43,7 @@ def await_gpus(context: Context, name: str, count: int, seconds: float = WAIT_S)
 def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
     """Fails unless the node has everything that the contract requires of a GPU node."""
     require(seen.get("taint"), f"{name} carries no taint {GPU}:NoSchedule")
-    require(seen.get("pool") == "gpu", f"{name} is labelled pool {seen.get('pool')}, due is gpu")
+    require(seen.get("pool") == "gpu", f"{name} has the label pool {seen.get('pool')}, not gpu")
     require(seen.get("present") == "true", f"{name} lacks the label nvidia.com/gpu.present")
     due = context.gpus[name]
     require(seen.get("count") == str(due), f"{name} is labelled {seen.get('count')} GPUs, due are {due}")
@@ -72,7 +72,7 @@ def join(context: Context, name: str) -> None:
 def late(context: Context, figures: Figures) -> None:
     """A GPU node that joins after the installation is prepared automatically."""
     name = context.gpu_nodes[-1]
-    possible(context.gpus[name], "one GPU serves one node only")
+    possible(context.gpus[name], "only one node has a GPU")
     began = time.monotonic()
     join(context, name)
     seen = await_gpus(context, name, context.gpus[name])
@@ -88,7 +88,7 @@ def prepared(context: Context, figures: Figures) -> None:
     require_prepared(context, context.gpu_nodes[0], seen)
 
 
-@check("nodes.cpu-pods-off", title="pods without a GPU stay off GPU nodes", rank=LATE)
+@check("nodes.cpu-pods-off", title="pods without GPUs stay off GPU nodes", rank=LATE)
 def cpu_pods_off(context: Context, figures: Figures) -> None:
     """No pod without a GPU went to a GPU node since the installation, except those that run on every node.
 
@@ -102,18 +102,18 @@ def cpu_pods_off(context: Context, figures: Figures) -> None:
             found = earlier if created < context.installed_at else strangers
             found.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     figures |= {"pods_on_gpu_nodes": strangers, "placed_before_the_installation": earlier}
-    require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
+    require(not strangers, f"pods without GPUs run on GPU nodes: {', '.join(strangers)}")
 
 
 @check(
     "gpu.xid",
-    title="Xid 79 takes one GPU out of the node's offer",
+    title="Xid 79 removes one GPU from the node's allocatable GPUs",
     locks={GPUS},
     inputs=("charts/nvidia-device-plugin",),
 )
 def xid(context: Context, figures: Figures) -> None:
     """A GPU that reports Xid 79 is no longer offered; after its repair and a restart of the plugin it is back."""
-    possible(context.gpu == "mock", "a fault can only be injected into mock GPUs")
+    possible(context.gpu == "mock", "faults can be injected only into mock GPUs")
     name, count = context.gpu_nodes[-1], context.spec.count
     folder = mock_gpu_folder(context.cluster, name)
     mock.inject_xid(folder, count - 1, 79)

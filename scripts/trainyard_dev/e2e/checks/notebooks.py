@@ -20,16 +20,16 @@ from trainyard_dev.e2e.sites.login import ADA, PREFIX, TOKEN_S, missing
 from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import HUB, NOTEBOOK, SPACE, Site, site
 
-DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
+DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognized"
 TITLES = {
-    "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
+    "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline under her name",
     "notebooks.digit": DIGIT,
     "notebooks.upgrade": notebooks_lives.UPGRADED,
     "notebooks.strangers": notebooks_others.STRANGERS,
     "notebooks.gpu": notebooks_lives.GPU_TITLE,
     "notebooks.culled": notebooks_lives.CULLED,
     "notebooks.left": notebooks_others.LEFT,
-    "notebooks.off": "switched off, nothing is left but the homes",
+    "notebooks.off": "when disabled, only the homes remain",
 }
 IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
 TRAIN_S, RUN_S = 300.0, 300.0
@@ -116,7 +116,7 @@ def work(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     desk.says("!trainyard submit digits/double.py", "Output = 42", RUN_S)
     figures["pipeline after s"] = round(time.monotonic() - began, 1)
     listed = desk.cell("!trainyard runs list")
-    lacking = f"the runs are not listed: {listed[-600:]}"
+    lacking = f"the list lacks the runs: {listed[-600:]}"
     run, job = (had(re.search(rf"{name}-[a-z0-9]+", listed), lacking) for name in ("doubling", "cell"))
     figures["runs"] = desk.seen("both runs, as the notebook lists them", there.picture("runs"))
     for kind, name in (("workflows.argoproj.io", run[0]), ("pytorchjobs.kubeflow.org", job[0])):
@@ -125,7 +125,7 @@ def work(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
         require(by == f"{PREFIX}{ADA}", f"{kind} {name} is of {by}")
     while (left := TOKEN_S + 5 - (time.monotonic() - taken)) > 0:
         time.sleep(left)
-    require(_token(desk) != first, f"after {TOKEN_S} s the notebook has the token of before")
+    require(_token(desk) != first, f"after {TOKEN_S} s the notebook still has the old token")
     desk.says("!kubectl get pods", NOTEBOOK)
     figures["cost"] = _cost(context, before)
     pod = context.kubectl.get("pod", NOTEBOOK, "-n", NAMESPACE)[0]
@@ -158,7 +158,7 @@ def digit(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
             window.click("#lock button")
             window.wait_text("Version ", served.READY_S)
             wrong = drawn(window, figures, "a digit drawn on the page of the model", there.picture("digit"))
-        require(not wrong, f"not recognised: {wrong}")
+        require(not wrong, f"not recognized: {wrong}")
     finally:
         runs.trainyard(context, "serve", "stop", served.MODEL, check=False)
 
@@ -182,7 +182,7 @@ def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
         part = next((part for part in ("hub", "proxy", "ada") if f"-notebook-{part}" in name), "")
         if part and name in before and now.at > before[name].at:
             found[part.replace("ada", "a notebook")] = costs.used(before[name], now)
-    require(len(found) == 3, f"kubelet has figures of {sorted(found)} only")
+    require(len(found) == 3, f"kubelet has metrics only of {sorted(found)}")
     return found
 
 
@@ -210,9 +210,9 @@ def _off(context: Context, figures: dict[str, Any]) -> None:
         held += [one for one in policies if "notebook" in one]
         if not held:
             break
-        wait(f"still there: {', '.join(held)}")
+        wait(f"still exists: {', '.join(held)}")
     homes = [one["metadata"]["name"] for one in kubectl.get("pvc", "-A") if "notebook" in one["metadata"]["name"]]
     require(NOTEBOOK in homes, f"her home is gone: {homes}")
-    require(not [one for one in homes if one.startswith("data-")], f"the hub's volume is left: {homes}")
+    require(not [one for one in homes if one.startswith("data-")], f"the hub's volume still exists: {homes}")
     figures["homes"] = len(homes)
     kubectl("delete", "pvc", "-n", NAMESPACE, NOTEBOOK, "--wait=false")

@@ -12,9 +12,9 @@ from trainyard_dev.e2e.recorder import require, until
 from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
 
-GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
-UPGRADED = "an upgrade restarts the hub; notebook, kernel and log-in go on"
-CULLED = "an idle notebook ends, and is back with its files"
+GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and is evicted when a job needs the GPU"
+UPGRADED = "an upgrade restarts the hub; notebook, kernel and session continue"
+CULLED = "an idle notebook is stopped, and starts again with its files"
 IDLE_S, LOOK_S = 60, 20
 REPORTED_S = 330.0  # a notebook reports its activity to the hub every five minutes
 GONE_S = 180.0
@@ -38,8 +38,8 @@ def gpu(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     }
     due = {"scheduler": "volcano", "queue": NAMESPACE, "preemptable": "true", "class": "training-low",
            "deadline": DEADLINE_S, "gpus": "1"}  # fmt: skip
-    require(found == due, f"the notebook has {found}, due is {due}")
-    require(spec["nodeName"] in context.gpu_nodes, f"it runs on {spec['nodeName']}, which has no GPU")
+    require(found == due, f"the notebook has {found}, not {due}")
+    require(spec["nodeName"] in context.gpu_nodes, f"the notebook runs on {spec['nodeName']}, which has no GPU")
     group = context.kube.find(
         context.kube.path(GROUP_API, "podgroups", f"podgroup-{pod['metadata']['uid']}", namespace=NAMESPACE)
     )
@@ -81,11 +81,11 @@ def upgraded(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None
     pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
     figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
     require(there.uid(HUB, SPACE) != hub, "the hub was not restarted")
-    require(there.uid(NOTEBOOK, NAMESPACE) == pod, "the upgrade took the notebook's pod away")
+    require(there.uid(NOTEBOOK, NAMESPACE) == pod, "the upgrade removed the notebook's pod")
     desk.says("print('still', kept)", "still 42")
     desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
     status = desk.page.run("fetch('/hub/home').then(said => said.url)")
-    require(status == f"{there.hub}/hub/home", f"the hub of after sends her to {status}")
+    require(status == f"{there.hub}/hub/home", f"the restarted hub sends her to {status}")
 
 
 def culled(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from trainyard_dev.e2e.sites.notebook_page import NotebookWindow
 from trainyard_dev.e2e.sites.notebooks import NOTEBOOK, Site
 from trainyard_dev.e2e.sites.person import WRONG, fill_in
 
-STRANGERS = "another team's member and a colleague get nothing of a notebook: page, token, command, Secret, home"
-LEFT = "who has left is refused by hub, notebook and API server, and the notebook ends"
+STRANGERS = "another team's member and a colleague have no access to a notebook: page, token, command, Secret, home"
+LEFT = "hub, notebook and API server refuse a person who left, and the notebook ends"
 TOLD_S, ENDS_S = 120.0, 180.0
 ANSWER_S = 30.0
 
@@ -78,7 +78,7 @@ def left(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
     there.tell(people=[BOB], blocked=[ADA])
     began = time.monotonic()
     while said := _let_in(desk):
-        require(time.monotonic() < began + TOLD_S, f"her notebook is still let in: {said[-300:]}")
+        require(time.monotonic() < began + TOLD_S, f"her notebook still has access: {said[-300:]}")
         time.sleep(2)
     figures["refused in the notebook after s"] = round(time.monotonic() - began, 1)
     desk.page.open("about:blank")

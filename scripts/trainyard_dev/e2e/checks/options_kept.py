@@ -19,11 +19,11 @@ from trainyard_dev.e2e.recorder import require
 LOGIN, NOTEBOOKS = "login", "notebooks"
 IDS = {name: f"uninstall.{name}" for name in (MONITORING, LOGS, SERVING, LOGIN, NOTEBOOKS)}
 TITLES = {
-    IDS[MONITORING]: "monitoring, installed again and upgraded: each time its series of before are there",
-    IDS[LOGS]: "logs, installed again and upgraded: of a pod that wrote on all the time no line is lost",
-    IDS[SERVING]: "serving: members may put models into service as long as it is there; an upgrade changes its quota",
-    IDS[LOGIN]: "log-in, installed again and upgraded: passwords and signing keys are those of before",
-    IDS[NOTEBOOKS]: "notebooks, installed again and upgraded: the hub's keys are those of before",
+    IDS[MONITORING]: "monitoring, reinstalled and upgraded: it keeps its series each time",
+    IDS[LOGS]: "logs, reinstalled and upgraded: no line of a pod that writes all the time is lost",
+    IDS[SERVING]: "serving: members may serve models only while it is installed; an upgrade changes its quota",
+    IDS[LOGIN]: "login, reinstalled and upgraded: it keeps its passwords and signing keys",
+    IDS[NOTEBOOKS]: "notebooks, reinstalled and upgraded: the hub keeps its keys",
 }
 ISSUER = "https://login.invalid:8443/dex"  # reached through its Service
 URL = "https://notebooks.invalid"
@@ -94,14 +94,14 @@ class OptionsRelease:
     def require_gone(self) -> None:
         """After an uninstallation, options left only what is documented, and no permissions. Raises CheckError."""
         left = options.left(self.context, self.brought)
-        require(not left, f"of options there is still {', '.join(left)}")
+        require(not left, f"objects of options still exist: {', '.join(left)}")
         options.require_claims(self.context, self.brought)
-        require(self._may_serve() == "no", "a member may put models into service without a release")
+        require(self._may_serve() == "no", "a member may serve models without a release")
 
     def back(self) -> dict[str, Any]:
         """After the installation: checks earlier data and rights; notes data before the upgrade. Returns figures."""
         self.born = trail.require_kept(self.context, self.born)
-        require(self._may_serve() == "yes", "a member may put no model into service")
+        require(self._may_serve() == "yes", "a member may not serve models")
         self.people, self.keys = self._people(), self._hub()
         return {"lines": self.lines.complete()}
 
@@ -115,7 +115,7 @@ class OptionsRelease:
             figures |= self.lines.complete()
         with recorder.check(IDS[SERVING], TITLES[IDS[SERVING]]):
             found = self.context.kubectl.get("resourcequota", "team-serving", "-n", NAMESPACE)[0]["spec"]["hard"]
-            require(found.get("pods") == str(PODS), f"after the upgrade a team may have {found}")
+            require(found.get("pods") == str(PODS), f"after the upgrade a team's quota is {found}")
         with recorder.check(IDS[LOGIN], TITLES[IDS[LOGIN]]):
             require(self._people() == self.people, "an upgrade replaced passwords, certificate or signing key")
         with recorder.check(IDS[NOTEBOOKS], TITLES[IDS[NOTEBOOKS]]):
@@ -143,7 +143,7 @@ class OptionsRelease:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/hub/api/", timeout=ANSWER_S) as answer,
         ):
             said = json.load(answer)
-        require("version" in said, f"the hub says {said}")
+        require("version" in said, f"the hub answered {said}")
         return self._secret(HUB, SPACE)
 
     def _secret(self, name: str, namespace: str) -> dict[str, bytes]:

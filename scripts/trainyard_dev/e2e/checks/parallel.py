@@ -43,21 +43,21 @@ def fsdp(context: Context) -> None:
             run, first = _trained(context, folder)
             computed.check(context, first, "gloo", figures, gpus=1)
             figures |= {key: first[key] for key in ("world", "held", "weights", "loss")}
-            require(first["world"] == RANKS, f"{first['world']} ranks trained together, due are {RANKS}")
+            require(first["world"] == RANKS, f"{first['world']} ranks trained together, not {RANKS}")
             share = first["held"] / first["weights"]
-            require(0.49 < share < 0.51, f"rank 0 holds {share:.0%} of the weights, due is its half")
+            require(0.49 < share < 0.51, f"rank 0 holds {share:.0%} of the weights, not half")
             require(
                 first["loss"] < first["first_loss"] / 2, f"the loss went from {first['first_loss']} to {first['loss']}"
             )
-        with context.recorder.check("train.fsdp-resumed", "its snapshot, resumed by another run") as figures:
-            require(first, "there is no run to resume")
+        with context.recorder.check("train.fsdp-resumed", "another run resumes from the snapshot") as figures:
+            require(first, "no run to resume")
             _, again = _trained(context, folder, "--resume", run)
             computed.check(context, again, "gloo", figures, gpus=1)
             figures |= {key: again[key] for key in ("begun", "step", "first_loss", "loss")}
-            require(again["begun"] == first["step"], f"it began after step {again['begun']}, due is {first['step']}")
+            require(again["begun"] == first["step"], f"it resumed after step {again['begun']}, not {first['step']}")
             limit = first["first_loss"] / 2
             require(
-                again["first_loss"] < limit, f"it began with the loss {again['first_loss']}, as if nothing was learnt"
+                again["first_loss"] < limit, f"the run started with the loss {again['first_loss']}, as if untrained"
             )
 
 
@@ -71,7 +71,7 @@ def _words(folder: Path, *words: str) -> None:
 def _trained(context: Context, folder: Path, *more: str) -> tuple[str, dict[str, Any]]:
     """Runs one `trainyard train` to its end; returns the run's name and its metrics."""
     code, out, said = runs.trainyard(context, "train", "--dir", folder, *SMALL, *more, check=False, timeout=TRAIN_S)
-    require(code == 0, f"trainyard train ended with {code}: {(said + out)[-600:]}")
+    require(code == 0, f"trainyard train exited with {code}: {(said + out)[-600:]}")
     run = _created(said)
     return run, json.loads((folder / "results" / run / "metrics.json").read_text())
 
@@ -80,8 +80,8 @@ def _created(said: str) -> str:
     return had(CREATED.search(said), f"no job was created: {said[-300:]}")[1]
 
 
-@check("train.elastic", title="the example elastic: 2 to 4 nodes as GPUs come free and are claimed, "
-       "no more lost than since the last snapshot",
+@check("train.elastic", title="the example elastic: 2 to 4 nodes as GPUs become free and are reclaimed; "
+       "only steps since the last snapshot are lost",
        locks={GPUS}, shares={UPGRADES}, images=(TORCH,), inputs=CODE)  # fmt: skip
 def elastic(context: Context, figures: Figures) -> None:
     """It starts with two of four nodes, uses the others once they are free, and continues without them when claimed."""
@@ -96,22 +96,22 @@ def elastic(context: Context, figures: Figures) -> None:
             try:
                 _hold(context, holders)
                 run = _begun(context, folder)
-                _sees(context, run, LEAST, "it doesn't start with its least size")
+                _sees(context, run, LEAST, "the job does not start with its minimum size")
                 kept = _uids(context, run)
                 context.end_pods(*holders[: MOST - LEAST])  # none is free then: the claim doesn't count in it
-                figures["grown_seconds"] = _sees(context, run, MOST, "it doesn't grow when GPUs come free")
+                figures["grown_seconds"] = _sees(context, run, MOST, "the job does not grow when GPUs become free")
                 _claim(context, MOST - LEAST)
-                figures["shrunk_seconds"] = _sees(context, run, LEAST, "it doesn't go on when GPUs are claimed back")
+                figures["shrunk_seconds"] = _sees(context, run, LEAST, "the job stops when GPUs are reclaimed")
                 first = [f"{run}-worker-{number}" for number in range(LEAST)]
                 now = _uids(context, run)
                 lost = [name for name in first if kept.get(name) != now.get(name)]
-                require(not lost, f"{', '.join(lost)} went, though others could have")
+                require(not lost, f"{', '.join(lost)} were evicted, although other pods were possible")
                 facts = _ended(context, folder, run)
                 computed.check(context, facts, "gloo", figures, gpus=1)
                 figures["worlds"] = [one["world"] for one in facts["starts"]]
                 figures["most_steps_lost"] = most = max(one["lost"] for one in facts["starts"])
                 require(most <= EVERY, f"{most} steps were lost, snapshots are {EVERY} apart")
-                require(facts["step"] == int(STEPS[1]), f"it ended at step {facts['step']}, due is {STEPS[1]}")
+                require(facts["step"] == int(STEPS[1]), f"the job ended at step {facts['step']}, not {STEPS[1]}")
             finally:
                 context.end_pods(*holders)
                 target = ("-n", NAMESPACE, "--ignore-not-found", "--wait=true", "--timeout=60s")
@@ -144,14 +144,14 @@ def _hold(context: Context, names: list[str]) -> None:
     for pod in pods:
         pod["spec"]["priorityClassName"] = own[1]
     context.kubectl.apply(pods, NAMESPACE)
-    until(lambda: all(map(context.placed, names)), CHANGE_S, "the holders of GPUs don't start", 1)
+    until(lambda: all(map(context.placed, names)), CHANGE_S, "the pods that hold GPUs do not start", 1)
 
 
 def _claim(context: Context, gpus: int) -> None:
     """Starts a gang of the next class that needs so many GPUs, each in its own pod."""
     pod = context.pod(CLAIMER, "sleep 900", queue=NAMESPACE)["spec"]
     pod["priorityClassName"] = jobs.classes(context)[1]
-    require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods take a GPU each")
+    require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods use one GPU each")
     context.create(jobs.gang(CLAIMER, gpus, pod))
 
 

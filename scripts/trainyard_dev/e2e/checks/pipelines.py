@@ -43,7 +43,7 @@ def others(context: Context) -> None:
 
 
 @check("pipelines.finetune",
-       title="finetune: a registered model trained on new data, compared, and registered as the better one",
+       title="finetune: a registered model is trained on new data, compared, and registered if better",
        needs=("pipelines.mnist",), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def finetune(context: Context, figures: Figures) -> None:
     """Trains the registered model of `mnist` further, on images after those that it was trained on."""
@@ -56,13 +56,13 @@ def finetune(context: Context, figures: Figures) -> None:
     require(uri != base, f"the better model was not registered; {base} stays")
     [job] = seen.jobs.values()
     told = json.dumps(job["spec"]["pytorchReplicaSpecs"])
-    require(f"--start={base}" in told, f"training didn't begin with the registered model {base}")
+    require(f"--start={base}" in told, f"training did not start from the registered model {base}")
     with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
         place = uri.removeprefix(f"s3://{BUCKET}/")
         card = s3.read_json(BUCKET, f"{place}/model.json")
         newest = s3.read_json(BUCKET, f"{place.rpartition('/')[0]}/newest.json")
-    require(card["base"] == base, f"the card of {uri} names {card.get('base')} as its base, due is {base}")
-    require(newest["version"] == card["version"], f"the newest version is {newest['version']}, due is {uri}")
+    require(card["base"] == base, f"the card of {uri} names {card.get('base')} as its base, not {base}")
+    require(newest["version"] == card["version"], f"the newest version is {newest['version']}, not {uri}")
 
 
 def _mnist(context: Context) -> Seen | None:
@@ -74,12 +74,12 @@ def _mnist(context: Context) -> Seen | None:
             names = s3.names(BUCKET, f"{NAMESPACE}/pipelines/{seen.name}/")
             left = sum(name.endswith("lineage.json") for name in names)
             require(left == len(seen.ran), f"of {len(seen.ran)} steps {left} left lineage")
-            require(any("/model/" in name for name in names), "no model lies among the run's artifacts")
+            require(any("/model/" in name for name in names), "the run's artifacts contain no model")
             require(any(name.endswith("main.log") for name in names), "no step's log was kept")
             registered = s3.names(BUCKET, f"{NAMESPACE}/models/mnist/")
             require(registered, "no model was registered")
         figures |= {"objects": len(names), "accuracy": seen.output("evaluate")}
-        require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
+        require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were created, not one")
         return seen
     return None
 
@@ -97,19 +97,17 @@ def _placed(seen: Seen, figures: dict[str, Any]) -> None:
 
 
 def _again(context: Context, first: Seen) -> None:
-    with context.recorder.check("pipelines.cached", "the same pipeline again is served from the cache") as figures:
+    with context.recorder.check("pipelines.cached", "the same pipeline runs again from the cache") as figures:
         seen = runs.succeed(context, PIPELINES / "mnist.py", timeout=60)
         figures |= {"seconds": round(seen.seconds), "steps": len(seen.cached), "first_seconds": round(first.seconds)}
         require(not seen.pods, f"steps ran again: {', '.join(seen.ran)}")
-        require(
-            seen.cached == first.ran, f"from the cache came {', '.join(seen.cached)}, due are {', '.join(first.ran)}"
-        )
+        require(seen.cached == first.ran, f"{', '.join(seen.cached)} came from the cache, not {', '.join(first.ran)}")
         was, now = first.output("evaluate"), seen.output("evaluate")
         require(was == now, f"the accuracy was {was} and is {now} from the cache")
 
 
 @check("pipelines.as-written",
-       title="kfp as its documentation writes it runs without a network: loop, condition, artifact, exit handler",
+       title="a pipeline as in kfp's documentation runs without a network: loop, condition, artifact, exit handler",
        shares={GPUS}, images=KFP_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def as_written(context: Context, figures: Figures) -> None:
     """Components that no option and no image adapts to this platform."""
@@ -117,12 +115,12 @@ def as_written(context: Context, figures: Figures) -> None:
     _placed(seen, figures)
     said = seen.output("say-hello")
     require(said == "Hello, World!", f"the first step's output is {said!r}")
-    require(len(seen.ran) == 7, f"these steps ran: {', '.join(seen.ran)}; due are seven")
+    require(len(seen.ran) == 7, f"these steps ran: {', '.join(seen.ran)}; expected seven")
     log = runs.trainyard(context, "runs", "logs", seen.name, "say-hello")[1]
-    require("pip" not in log, f"the step has installed something: {log[-300:]}")
+    require("pip" not in log, f"the step installed a package: {log[-300:]}")
 
 
-@check("pipelines.failing", title="a step that fails ends the run, and submit prints the step's own sentence",
+@check("pipelines.failing", title="a failing step ends the run, and submit prints the step's own message",
        needs=(DATA,), shares={GPUS}, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def failing(context: Context, figures: Figures) -> None:
     """A bar that no model reaches: the command ends with 1 and the step's own sentence, and nothing else runs."""
@@ -132,7 +130,7 @@ def failing(context: Context, figures: Figures) -> None:
     )
     figures["seconds"] = round(time.monotonic() - began)
     found = re.search(r"accuracy 0\.\d+ is below the bar of 1\.1000", said)
-    require(code == 1 and found, f"submit ended with {code} and said: {said[-500:]}")
+    require(code == 1 and found, f"submit exited with {code}: {said[-500:]}")
     figures["said"] = found[0]  # type: ignore[index]
 
 
@@ -142,9 +140,9 @@ def failing(context: Context, figures: Figures) -> None:
 def outages(context: Context, figures: Figures) -> None:
     """Kills the controller while a job trains, and stops the store once the job has ended."""
     seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
-    _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
+    _until(context, seen, lambda: bool(seen.jobs), "no training job was created")
     context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
-    _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
+    _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job does not end")
     gone = time.monotonic()
     [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
     the_store = f"{found['kind'].lower()}/{found['metadata']['name']}"
@@ -159,7 +157,7 @@ def outages(context: Context, figures: Figures) -> None:
         "accuracy": seen.output("evaluate"),
         "training_jobs": len(seen.jobs),
     }
-    require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
+    require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were created, not one")
     runs.forget(context, seen)
 
 
@@ -176,7 +174,7 @@ def _done(job: dict[str, Any]) -> bool:
     return any(one["type"] == "Succeeded" and one["status"] == "True" for one in conditions)
 
 
-@check("pipelines.two-teams", title="a team with the same inputs gets nothing from another team's cache", shares={GPUS},
+@check("pipelines.two-teams", title="a team with the same inputs does not use another team's cache", shares={GPUS},
        images=PIPELINE_IMAGES, inputs=PIPELINE_CODE)  # fmt: skip
 def two_teams(context: Context, figures: Figures) -> None:
     """The same line by one team, by another, and by the first again: only the last is served from a cache."""
@@ -190,5 +188,5 @@ def two_teams(context: Context, figures: Figures) -> None:
     own = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=120)
     require(len(own.cached) == 4, f"of the team's own run {len(own.cached)} of 4 steps came from its cache")
     with store.connect(context.kubectl, SYSTEM, of=OTHER) as s3:
-        require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts lie elsewhere")
+        require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts are stored elsewhere")
     runs.forget(context, first, other, own)

@@ -40,7 +40,7 @@ def installed(context: Context, *on: str) -> int:
     while True:
         found = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicies")}
         require(set(due) <= set(found), f"missing: {', '.join(sorted(set(due) - set(found)))}")
-        require(not off & set(found), f"of options that are off: {', '.join(sorted(off & set(found)))}")
+        require(not off & set(found), f"of disabled options: {', '.join(sorted(off & set(found)))}")
         unchecked = sorted(name for name in due if "typeChecking" not in found[name].get("status", {}))
         if not unchecked:
             break
@@ -51,7 +51,7 @@ def installed(context: Context, *on: str) -> int:
     bindings = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicybindings")}
     for name in sorted(due):
         actions = bindings.get(name, {}).get("spec", {}).get("validationActions")
-        require(actions == due[name], f"{name} acts by {actions or 'nothing'}, the default is {due[name][0]}")
+        require(actions == due[name], f"{name} has the actions {actions or 'none'}, the default is {due[name][0]}")
     return len(due)
 
 
@@ -67,7 +67,7 @@ def _refusals() -> list[Refusal]:
     moved["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] = OTHER
     return [
         Refusal(
-            "pytorchjob-refused", "a PyTorchJob in another team's queue is refused, with what to write instead",
+            "pytorchjob-refused", "a PyTorchJob in another team's queue is refused, with a hint",
             queued, user, ("job-queue", f"queue {OTHER} is not this team's", "spec.runPolicy.schedulingPolicy.queue"),
         ),
         Refusal(
@@ -75,15 +75,15 @@ def _refusals() -> list[Refusal]:
             closed, user, ("api-token", "set automountServiceAccountToken to false"),
         ),
         Refusal(
-            "vcjob-refused", "a Volcano Job that would start in part is refused",
+            "vcjob-refused", "a Volcano Job that could start partially is refused",
             whole, user, ("gang-size", "minAvailable is 1, the job has 2 replicas"),
         ),
         Refusal(
-            "operator-pod-refused", "training-operator itself can't make a pod that names its node",
+            "operator-pod-refused", "training-operator cannot create a pod that sets its node",
             placed, [f"{account}-training-operator"], ("node-name", "remove nodeName"),
         ),
         Refusal(
-            "volcano-pod-refused", "Volcano's controller itself can't make a pod of another team's queue",
+            "volcano-pod-refused", "Volcano's controller cannot create a pod in another team's queue",
             moved, [f"{account}-controllers"], ("pod-queue", f"queue {OTHER} is not this team's"),
         ),
     ]  # fmt: skip
@@ -106,7 +106,7 @@ def _pod() -> dict[str, Any]:
        inputs=("policies",))  # fmt: skip
 def enforced(context: Context) -> None:
     """The rules are installed and refuse a bad job of each operator; training checks show that good ones pass."""
-    title = "admission rules act as their defaults say, none has a type warning"
+    title = "admission policies have their default actions and no type warnings"
     if context.wants("policies.installed"):
         with context.recorder.check("policies.installed", title) as figures:
             figures["rules"] = installed(context)
@@ -117,6 +117,6 @@ def enforced(context: Context) -> None:
             args = ("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-")
             asked = context.kubectl(*refusal.who, *args, check=False, input=json.dumps(refusal.object))
             figures["message"] = message = " ".join((asked.stdout + asked.stderr).split())[:400]
-            require(asked.returncode, "it was let through")
+            require(asked.returncode, "the request was admitted")
             for word in refusal.says:
-                require(word in message, f"the refusal does not say {word!r}: {message}")
+                require(word in message, f"the refusal lacks {word!r}: {message}")

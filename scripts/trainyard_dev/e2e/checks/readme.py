@@ -51,7 +51,7 @@ OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "FULL", "ONLY", "KEEP", "REUSE", "LIS
 def walked(context: Context) -> None:
     """All walks in the page's order; each needs the one before. Leaves a release installed."""
     if context.gpu == "real":
-        context.recorder.skip_all(TITLES, "the README's cluster has mock GPUs, this one real ones")
+        context.recorder.skip_all(TITLES, "the README's cluster has mock GPUs, this cluster has real GPUs")
         return
     page = walks.read((ROOT / "README.md").read_text())
     with tempfile.TemporaryDirectory(prefix="trainyard-readme-") as scratch:
@@ -104,7 +104,7 @@ def _environment(context: Context) -> dict[str, str]:
 def _require_shown(said: Mapping[str, str], due: Mapping[str, str]) -> None:
     for begin, text in due.items():
         found = [output for command, output in said.items() if command.startswith(begin)]
-        require(found, f"README.md has no command `{begin} …` any more")
+        require(found, f"README.md no longer has the command `{begin} …`")
         require(any(text in output for output in found), f"`{begin} …` doesn't show {text!r}: {found[-1][-400:]}")
 
 

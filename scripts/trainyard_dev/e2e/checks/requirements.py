@@ -52,48 +52,48 @@ def installed(context: Context) -> None:
         (folder / "trainyard.yaml").write_text(json.dumps(SETTINGS))
         (folder / "train.py").write_text(SCRIPT.format(module="trainyard_tiny"))
         (folder / "requirements.txt").write_text(f"torch\ntrainyard-tiny=={version}\n")
-        title = "wheels that the platform engineer put into the store are installed for each rank of a first run"
+        title = "each rank of a first run installs wheels that the platform engineer uploaded"
         with context.recorder.check("train.requirements", title) as figures:
             said = runs.engineer(context, "wheels", "put", Path(scratch) / "wheels", timeout=PUT_S).stderr
             require("1 sent, 0 already stored" in said, f"the wheel was not sent: {said[-300:]}")
             figures["seconds"] = _trained(context, folder, version, "installed trainyard-tiny")
-        title = "the same requirements are not installed a second time"
+        title = "the same requirements are not installed twice"
         with context.recorder.check("train.requirements-again", title) as figures:
             figures["seconds"] = _trained(context, folder, version, "1 that are in the store")
-        title = "packages_to_install of a component come from the same wheels, and one that is nowhere is refused"
+        title = "packages_to_install of a component uses the same wheels; an unavailable package is refused"
         with context.recorder.check("pipelines.packages", title) as figures:
             (Path(scratch) / "needs.py").write_text(PIPELINE.format(f"trainyard-tiny=={version}"))
             seen = runs.succeed(context, Path(scratch) / "needs.py", timeout=TRAIN_S, team=OTHER)
             figures["seconds"] = round(seen.seconds)
-            require(seen.output("fit") == version, f"the step imported {seen.output('fit')!r}, due is {version}")
+            require(seen.output("fit") == version, f"the step imported {seen.output('fit')!r}, not {version}")
             (Path(scratch) / "lacks.py").write_text(PIPELINE.format("trainyard-tiny==0.1"))
             code, _, said = runs.trainyard(context, "submit", Path(scratch) / "lacks.py", team=OTHER, check=False)
             due = "no run gets the package trainyard-tiny==0.1: there is trainyard-tiny"
-            require(code == 2 and due in said, f"submit ended with {code}: {said[-500:]}")
-        title = "a package that is not available is named, with what to do"
+            require(code == 2 and due in said, f"submit exited with {code}: {said[-500:]}")
+        title = "the error names an unavailable package, with a hint"
         with context.recorder.check("train.requirements-line", title) as figures:
             (folder / "requirements.txt").write_text("torch\n\ntrainyard-tiny==0.1\n")
             code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
             figures["code"] = code
-            require(code == 1, f"trainyard train ended with {code}, due is 1: {said[-500:]}")
+            require(code == 1, f"trainyard train exited with {code}, not 1: {said[-500:]}")
             due = "requirements.txt:3: trainyard-tiny==0.1 is not available: the platform's wheels has"
-            require(due in said and "trainyard wheels put" in said, f"the line is not named: {said[-600:]}")
+            require(due in said and "trainyard wheels put" in said, f"the line is missing: {said[-600:]}")
 
 
 def _trained(context: Context, folder: Path, version: str, due: str) -> int:
     """One successful run; the installation of every remaining rank prints `due`. Returns its seconds."""
     began = time.monotonic()
     code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
-    require(code == 0, f"trainyard train ended with {code}: {said[-500:]}")
+    require(code == 0, f"trainyard train exited with {code}: {said[-500:]}")
     seconds, name = round(time.monotonic() - began), said.partition("created ")[2].split()[0]
     found = json.loads((folder / "results" / name / "found.json").read_text())
-    require(found["version"] == version, f"the run imported {found}, due is {version}")
+    require(found["version"] == version, f"the run imported {found}, not {version}")
     pods = context.kubectl.get("pods", "-n", OTHER, "-l", f"trainyard.io/job={name}")
     # The operator removes a worker that is still ending when the master has succeeded.
     require(1 <= len(pods) <= NODES, f"{len(pods)} pods are there, due are up to {NODES}")
     for pod in (one["metadata"]["name"] for one in pods):
         log = context.kubectl("logs", pod, "-n", OTHER, "-c", "trainyard-packages").stdout
-        require(due in log, f"{pod} does not say `{due}`: {log[-300:]}")
+        require(due in log, f"the log of {pod} lacks `{due}`: {log[-300:]}")
     return seconds
 
 

@@ -17,7 +17,7 @@ PLACES = ("", SYSTEM, "kube-system", "default")
 KNOWN = [("trainyard-training-operator", "list", f"{SYSTEM}-webhook")]
 
 
-@check("rights.no-forbidden", title="no component was refused a right that it uses", after=("seeing.alerts",),
+@check("rights.no-forbidden", title="no component lacks a permission that it uses", after=("seeing.alerts",),
        locks={ALONE}, inputs=("charts",))  # fmt: skip
 def logs(context: Context, figures: Figures) -> None:
     """No container of the platform logged, in this run or before a restart, that the API refused a request."""
@@ -33,7 +33,7 @@ def logs(context: Context, figures: Figures) -> None:
             read += len(text.splitlines())
             found += refusals(f"{name}/{container['name']}", text)
     figures["lines_read"] = read
-    require(read > 0, "no component has logged a line")
+    require(read > 0, "no component logged a line")
     require(not found, f"{len(found)} refusals: {' | '.join(found[:3])}")
 
 
@@ -44,7 +44,7 @@ def refusals(where: str, text: str) -> list[str]:
 
 
 @check("rights.secrets",
-       title="no service account of the platform reads Secrets across the cluster, nor all of its namespace",
+       title="no service account of the platform may read all Secrets of the cluster or of its namespace",
        inputs=("charts",))  # fmt: skip
 def secrets(context: Context, figures: Figures) -> None:
     """No service account of the release can read arbitrary Secrets, including the platform's own."""
@@ -53,7 +53,7 @@ def secrets(context: Context, figures: Figures) -> None:
     questions = [(a, verb, place) for a in accounts for verb in ("get", "list", "watch") for place in PLACES]
     questions += KNOWN
     answers = dict(zip(questions, _allowed(context, questions), strict=True))
-    require(all(answers[one] for one in KNOWN), "the API server denies a right that is given: it can't be asked so")
+    require(all(answers[one] for one in KNOWN), "the API server denies a permission that exists, so the query is wrong")
     able = [
         f"{account} may {verb} Secrets {f'of {place}' if place else 'everywhere'}"
         for (account, verb, place), allowed in answers.items()

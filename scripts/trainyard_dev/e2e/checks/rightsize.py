@@ -38,7 +38,7 @@ memory: {memory}
 
 # Its job leaves hardly any room on its node; pods of other options would displace it.
 @check("seeing.rightsize",
-       title="rightsize's patch of a member's file makes the same job smaller, and it does not starve",
+       title="rightsize's patch of a member's file shrinks the job without starving it",
        rank=LATE, locks={MONITORING, APART}, shares={UPGRADES, GPUS}, images=(TORCH, *options.SERVERS), long=True,
        inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
                "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized"))  # fmt: skip
@@ -87,7 +87,7 @@ def _measured(context: Context, file: Path) -> list[dict[str, Any]]:
         known: list[dict[str, Any]] = json.loads(out)["containers"][0]["runs"] if code == 0 else []
         if len([one for one in known if one["ended"]]) >= FIRST:
             return known
-        wait(f"of {FIRST} runs are known after {KNOWN_S:.0f} s: {known or said[-300:]}")
+        wait(f"of {FIRST} runs were measured after {KNOWN_S:.0f} s: {known or said[-300:]}")
 
 
 def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
@@ -101,16 +101,14 @@ def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any
     asked, asks = (files.read(one.name, one.read_text()).places[0].requests for one in (before, after))
     figures |= {"asked": dict(asked), "asks": dict(asks)}
     for resource in judged.RESOURCES:
-        require(asks[resource] < asked[resource], f"of {resource} it asked for {asked}, and patched for {asks}")
-    require("# as for the large model" in after.read_text(), "the patch took a comment away")
+        require(asks[resource] < asked[resource], f"{resource}: the patch requests {asks} instead of {asked}")
+    require("# as for the large model" in after.read_text(), "the patch removed a comment")
     left = _noted(context, after)
     require(not left, f"lint notes of the patched file: {left}")
-    figures["evidence"] = Picture(
-        f"what runs of {JOB} used, what it asked for, and what rightsize proposes", drawing.read_text()
-    )
+    figures["evidence"] = Picture(f"usage of runs of {JOB}, requests, and rightsize's proposals", drawing.read_text())
     root = ElementTree.parse(drawing).getroot()
     text = " ".join("".join(one.itertext()) for one in root.iter())
-    require(root.tag.endswith("svg") and JOB in text and "proposed" in text, f"the drawing says {text[:200]}")
+    require(root.tag.endswith("svg") and JOB in text and "proposed" in text, f"the drawing shows {text[:200]}")
 
 
 def _noted(context: Context, file: Path) -> list[str]:
@@ -135,10 +133,10 @@ def _hinted(context: Context, folder: Path) -> list[str]:
     amounts = {name: quantity.text(name, guessed[name]) for name in judged.RESOURCES}
     settings.write_text(SETTINGS.format(job=JOB, **amounts))
     hinted = _sent(context, folder)
-    require(len(hinted) == 2, f"train hints at {hinted}, due are CPU and memory")
+    require(len(hinted) == 2, f"train hints at {hinted}, not at CPU and memory")
     runs.trainyard(context, "rightsize", settings, "--write")
     left = _sent(context, folder)
-    require(not left, f"train hints at {left} though rightsize wrote the file")
+    require(not left, f"train hints at {left} although rightsize wrote the file")
     return hinted
 
 
@@ -155,7 +153,7 @@ def _platform(context: Context, file: Path) -> dict[str, Any]:
     asked = partial(runs.engineer, context, "rightsize", "--components", "-n", SYSTEM, check=False)
     wait = patience(KNOWN_S)
     while not (found := yaml.safe_load(text := asked().stdout) or {}).get("monitoring"):
-        wait(f"nothing is proposed for monitoring's pods: {text[-600:]}")
+        wait(f"no proposal for monitoring's pods: {text[-600:]}")
     file.write_text(text)
     flags = ("-n", SYSTEM, "--reuse-values", "-f", str(file), "--dry-run=server", "-o", "json")
     made = json.loads(helm(context.kubectl, "upgrade", RELEASE, str(this_chart()), *flags, timeout=120))
@@ -192,7 +190,7 @@ def _hidden(context: Context) -> str:
         said = _refused(context, team, *words)
         told.append(said.strip().splitlines()[-1][:300])
     _, out, _ = runs.trainyard(context, "rightsize", team=OTHER)
-    require(JOB not in out, f"{OTHER} is shown {out[-300:]}")
+    require(JOB not in out, f"{OTHER} sees {out[-300:]}")
     return told[0]
 
 

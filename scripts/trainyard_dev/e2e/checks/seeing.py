@@ -30,7 +30,7 @@ BOARD = "trainyard.io/tensorboard"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 
 
-@check("seeing.gpus", title="a member sees free and held GPUs, the own one among them, and no other team",
+@check("seeing.gpus", title="a member sees free and held GPUs, including her own, but no other team",
        locks={GPUS},  # it counts the team's GPUs
        inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
                "scripts/trainyard/commands/gpus.py"))  # fmt: skip
@@ -48,14 +48,14 @@ def gpus(context: Context, figures: Figures) -> None:
                 and sum(pool["yours"] for pool in found["pools"]) == 1
             ):
                 break
-            wait(f"the nodes have {due} GPUs and the team holds one, `trainyard gpus` shows {out or said}")
+            wait(f"the nodes have {due} GPUs and the team holds one, but `trainyard gpus` shows {out or said}")
         for pool in found["pools"]:
             require(pool["held"] + pool["free"] + pool["out"] == pool["gpus"], f"{pool} does not add up")
             require(pool["held"] >= pool["yours"], f"{pool} holds less than the team does")
         require(
             found["team"] == NAMESPACE and found["queues"][0]["queue"] == NAMESPACE, f"the queues are {found['queues']}"
         )
-        require(OTHER not in out, f"the other team is named: {out}")
+        require(OTHER not in out, f"the output names the other team: {out}")
         figures["gpus"], figures["models"] = due, sorted({pool["model"] for pool in found["pools"]})
         asked = context.kubectl(*member(NAMESPACE), "get", "nodes", check=False)
         require(asked.returncode, "a member may list nodes")
@@ -79,7 +79,7 @@ def _holding(context: Context) -> Iterator[None]:
 )  # fmt: skip
 def looked_at(context: Context) -> None:
     """Two runs of one folder, compared; the event files of one in TensorBoard."""
-    title = "two runs of a folder side by side: what differs, and the drawing"
+    title = "two runs of a folder compared: differences, and the drawing"
     with context.recorder.check("seeing.compare", title) as figures, runs.copied(FLOW) as folder:
         names = [trained(context, rate, folder) for rate in RATES]
         drawing = folder.parent / "metrics.svg"

@@ -33,7 +33,7 @@ SLOWER, SLOW_S = 50, 1.0
 
 
 @check("seeing.services",
-       title="a web service and the store beside training that fills its nodes: neither gives way, and how they answer",
+       title="a web service and the store keep running while training fills its nodes; their latency is measured",
        locks={ALONE}, images=(TORCH,), long=True,
        inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
                "scripts/trainyard_dev/e2e/flows/services"))  # fmt: skip
@@ -126,7 +126,7 @@ def _undisturbed(context: Context, before: dict[str, tuple[str, int]]) -> None:
     """All pods are the same as before, services and store have not restarted, and no event reports an end."""
     after = _running(context)
     gone = [name for name, (uid, _) in before.items() if after.get(name, ("", 0))[0] != uid]
-    require(not gone, f"gave way: {', '.join(gone)}")
+    require(not gone, f"evicted: {', '.join(gone)}")
     anew = [name for name in DUE if after[name] != before[name]]
     require(not anew, f"restarted: {', '.join(anew)}")
     for space in (SHOP, SYSTEM):
@@ -173,7 +173,7 @@ def _kept(context: Context) -> dict[str, list[str]]:
         if name := pod["spec"].get("nodeName"):
             found.setdefault(pod["metadata"]["labels"][pressure.LABEL], set()).add(name)
             require(nodes[name] in ("cpu", "gpu"), f"{pod['metadata']['name']} runs on {name}, of pool {nodes[name]}")
-    require(set(found) == {"cpu", "gpu"}, f"of training there are pods on {found}")
+    require(set(found) == {"cpu", "gpu"}, f"training has pods on {found}")
     return {kind: sorted(names) for kind, names in found.items()}
 
 

@@ -30,7 +30,7 @@ def control(context: Context, shop: str) -> str:
         context.kubectl.apply([kind, _sized(context, GIVES, half)], shop)
         until(lambda: context.placed(GIVES, shop), START_S, f"{GIVES} gets no node")
         context.kubectl.apply([_sized(context, TAKES, half, priorityClassName=CLASS)], shop)
-        until(lambda: context.placed(TAKES, shop), START_S, f"{TAKES} did not take the place of {GIVES}")
+        until(lambda: context.placed(TAKES, shop), START_S, f"{TAKES} did not replace {GIVES}")
         until(lambda: context.kubectl.find("pod", GIVES, "-n", shop) is None, START_S, f"{GIVES} stays")
         told = [one["message"] for one in context.kubectl.get("events", "-n", shop) if one["reason"] == "Preempted"]
         return f"{GIVES}: {had(told, f'no event says that {GIVES} was displaced')[0]}"
@@ -60,7 +60,7 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
         if not asked.returncode:
             context.kubectl("delete", "pod", "e2e-refused", "-n", space, "--now", "--wait=false", check=False)
         said = (asked.stderr or asked.stdout).strip()
-        require(asked.returncode and says in said, f"{what}: due is a refusal that says {says}, it is {said[:300]}")
+        require(asked.returncode and says in said, f"{what}: expected a refusal with {says}, got {said[:300]}")
         told[what] = said.partition("denied request: ")[2][:200]
     return told
 
@@ -79,7 +79,7 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
         for job in made:
             context.create(job)
         due = 2 + len(counts)
-        until(lambda: _at_work(context) == due, LOAD_S, f"of {due} pods of training {_at_work(context)} are at work")
+        until(lambda: _at_work(context) == due, LOAD_S, f"{_at_work(context)} of {due} training pods are running")
         yield {
             "class": classes(context)[-1],
             "pods": due,
@@ -113,12 +113,12 @@ def still_waiting(context: Context, names: list[str]) -> list[str]:
     """Checks that they still have no node; a gang's pods may not exist yet."""
     found = {name: context.kubectl.find("pod", name, "-n", NAMESPACE) for name in names}
     moved = [name for name, pod in found.items() if pod and pod["spec"].get("nodeName")]
-    require(not moved, f"found room where there is none: {', '.join(moved)}")
+    require(not moved, f"were scheduled without free space: {', '.join(moved)}")
     gone = [name for name in (PLAIN, CLASSED) if name in found and not found[name]]
     require(not gone, f"gone: {', '.join(gone)}")
     if pod := found.get(CLASSED):
         by = pod["spec"]["schedulerName"]
-        require(by == context.contract["scheduler"]["name"], f"{CLASSED} of a class that displaces is placed by {by}")
+        require(by == context.contract["scheduler"]["name"], f"{CLASSED}, whose class preempts, is scheduled by {by}")
     return names
 
 

@@ -19,17 +19,17 @@ from trainyard_dev.e2e.sites.served import MODEL, NAME, PIPELINE, SMALL
 
 TITLES = {
     "serving.answers": "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
-    "serving.rollout": "a second version and the way back under load: no request fails; without readiness some do",
-    "serving.upgrade": "upgrades let a namespace in and out; servers stay as they are: same pods, and no request fails",
-    "serving.keys": "from outside only with a key: none, a wrong one and a revoked one are refused",
-    "serving.canary": "a canary answers its share of the requests, and goes",
-    "serving.strangers": "pods of another team reach no server, and its members change none",
-    "serving.page": "a digit drawn by the mouse in a real browser is recognised",
-    "serving.gate": "a pipeline serves what is as good and nothing worse; what does not get ready goes back by itself",
-    "serving.scale": "one pod becomes four under load, by CPU, and one again without",
-    "serving.frameworks": "models of scikit-learn, ONNX and TensorFlow answer as their libraries do",
-    "serving.requests": "one pod becomes four by requests a second, as prometheus-adapter counts them, and one again",
-    "serving.off": "switched off, nothing of it is left",
+    "serving.rollout": "a second version and a rollback under load: no request fails; without readiness probes some do",
+    "serving.upgrade": "upgrades allow and block a namespace; servers keep their pods, and no request fails",
+    "serving.keys": "from outside only with a key: a missing, wrong or revoked key is refused",
+    "serving.canary": "a canary answers its share of the requests, and is removed",
+    "serving.strangers": "another team's pods reach no server, and its members change no server",
+    "serving.page": "a digit drawn with the mouse in a real browser is recognized",
+    "serving.gate": "a pipeline serves only models that are as good; a model that does not become ready is rolled back",
+    "serving.scale": "one pod scales to four by CPU under load, and back to one",
+    "serving.frameworks": "models of scikit-learn, ONNX and TensorFlow answer like their libraries",
+    "serving.requests": "one pod scales to four by requests per second from prometheus-adapter, and back to one",
+    "serving.off": "when disabled, nothing remains",
 }
 IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
           *options.SERVERS)  # fmt: skip
@@ -70,9 +70,9 @@ def on(context: Context) -> None:
     if context.wants("serving.off"):
         with context.recorder.check("serving.off", TITLES["serving.off"]) as figures:
             figures["gone"] = {one: len(objects) for one, objects in brought.items()}
-            require(all(brought.values()), "it was never on")
+            require(all(brought.values()), "serving was never enabled")
             left = options.left(context, brought)
-            require(not left, f"still there: {', '.join(left)}")
+            require(not left, f"still exists: {', '.join(left)}")
 
 
 def _answers(context: Context, figures: dict[str, Any]) -> None:
@@ -83,12 +83,12 @@ def _answers(context: Context, figures: dict[str, Any]) -> None:
     figures["in service after s"] = round(time.monotonic() - began)
     require(out == f"http://{NAME}.{NAMESPACE}.svc", f"`serve` printed {out!r}")
     seen = asking.load(context, MODEL, 50, 50)
-    require(asking.failed(seen) == 0, f"of 50 requests failed {asking.failed(seen)}: {seen}")
-    require(set(asking.versions(seen)) == {first}, f"{asking.versions(seen)} answered, in service is {first}")
+    require(asking.failed(seen) == 0, f"{asking.failed(seen)} of 50 requests failed: {seen}")
+    require(set(asking.versions(seen)) == {first}, f"{asking.versions(seen)} answered, but {first} is in service")
     second, again = served.train(context, served.EPOCHS[1])
     figures["second version"] = second
     require({row["version"]: row["inService"] for row in served.listed(context)} == {first: True, second: False},
-            f"models list says {served.listed(context)}")  # fmt: skip
+            f"models list shows {served.listed(context)}")  # fmt: skip
     told = json.loads(runs.trainyard(context, "models", "compare", f"{MODEL}@{second}", "-o", "json", timeout=180)[1])
     figures["compared"] = told
     runs.forget(context, run, again)
@@ -102,7 +102,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
         runs.trainyard(context, "serve", "rollback", MODEL, timeout=served.READY_S)
         seen = load.ended()
     figures |= _figures(seen)
-    require(asking.failed(seen) == 0, f"of {REQUESTS} requests failed {asking.failed(seen)}: {seen}")
+    require(asking.failed(seen) == 0, f"{asking.failed(seen)} of {REQUESTS} requests failed: {seen}")
     require(set(asking.versions(seen)) == {first, second}, f"both versions should have answered: {seen}")
     # The same without readiness, which only the platform can set: it must fail, or the load proves nothing.
     probes = [{"op": "remove", "path": f"/spec/template/spec/containers/0/{name}"} for name in
@@ -114,7 +114,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
         context.kubectl("rollout", "restart", name, "-n", NAMESPACE)
         seen = load.ended()
     figures[f"failed without readiness, of {FEW}"] = asking.failed(seen)
-    require(asking.failed(seen) > 0, "without readiness no request failed either: the load is too small to tell")
+    require(asking.failed(seen) > 0, "no request failed without readiness probes either: the load is too small")
     served.serve(context, first)
 
 
@@ -135,9 +135,9 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     replicas = [costs.used(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]
     figures |= {"upgrade_seconds": seconds, "from another namespace": ways, "a replica's cost": replicas}
     figures |= {"requests": LASTING, "a second": round(LASTING / seen["seconds"]), "failed": asking.failed(seen)}
-    require(ways == ["closed", "open", "closed"], f"before, allowed, and not any more: {ways}")
-    require(asking.failed(seen) == 0, f"of {LASTING} requests failed {asking.failed(seen)}: {seen}")
-    require(_pods(context) == before, f"there were {before}, there are {_pods(context)}")
+    require(ways == ["closed", "open", "closed"], f"access before, while and after it is allowed: {ways}")
+    require(asking.failed(seen) == 0, f"{asking.failed(seen)} of {LASTING} requests failed: {seen}")
+    require(_pods(context) == before, f"the pods were {before}, now they are {_pods(context)}")
 
 
 def _pods(context: Context) -> list[str]:
@@ -166,7 +166,7 @@ def _canary(context: Context, figures: dict[str, Any]) -> None:
     require(10 <= share <= 45, f"the canary has one of four replicas and answered {share} % of 2000 requests")
     runs.trainyard(context, "serve", "rollback", MODEL, timeout=served.READY_S)
     seen = asking.versions(asking.load(context, MODEL, 100, 100, fresh=True))
-    require(set(seen) == {first}, f"the canary answers after it was taken back: {seen}")
+    require(set(seen) == {first}, f"the canary answers after its removal: {seen}")
 
 
 def _gate(context: Context, figures: dict[str, Any]) -> None:
@@ -175,22 +175,22 @@ def _gate(context: Context, figures: dict[str, Any]) -> None:
     run = runs.succeed(context, PIPELINE, *SMALL, "-p", "epochs=5", "-p", "minimum=0.5", timeout=900)
     version = run.output("register-model", "version")
     figures |= {"served by the pipeline": version, "pipeline_seconds": round(run.seconds)}
-    require(served.now(context) == version, f"in service is {served.now(context)}, the pipeline registered {version}")
+    require(served.now(context) == version, f"{served.now(context)} is in service, not {version}")
     worse = runs.succeed(context, PIPELINE, *SMALL, "-p", "epochs=1", "-p", "lr=0.0001", timeout=900)
     figures["held back"] = held = worse.output("register-model", "version")
     require(held and held != version, "the worse version was not registered")
-    require("serve-model" not in worse.ran, f"the run served a version past the gate: {worse.ran}")
+    require("serve-model" not in worse.ran, f"the run served a version that failed the gate: {worse.ran}")
     require(served.now(context) == version, "a version that the gate held back is in service")
     broken = _broken(context)
     failing = runs.end(context, runs.submit(context, FLOW, "-p", f"version={broken}"), timeout=400)
-    require(failing.phase == "Failed", f"a version that can't be loaded ended {failing.phase}")
+    require(failing.phase == "Failed", f"the run of a version that cannot be loaded ended {failing.phase}")
     figures["why it went back"] = failing.why_failed
-    require(f"{MODEL}@{version} is back" in failing.why_failed, f"the run says {failing.why_failed!r}")
+    require(f"{MODEL}@{version} is back" in failing.why_failed, f"the run's message is {failing.why_failed!r}")
     wait = patience(BACK_S)
     while (now := served.now(context)) != version:
-        wait(f"in service is {now}, not {version}")
+        wait(f"{now} is in service, not {version}")
     seen = asking.load(context, MODEL, 100, 50)
-    require(asking.failed(seen) == 0 and set(asking.versions(seen)) == {version}, f"after it went back: {seen}")
+    require(asking.failed(seen) == 0 and set(asking.versions(seen)) == {version}, f"after the rollback: {seen}")
     runs.forget(context, run, worse, failing)
 
 

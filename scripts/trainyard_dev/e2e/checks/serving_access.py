@@ -29,11 +29,11 @@ def keys(context: Context, figures: dict[str, Any]) -> None:
     began = time.monotonic()
     other = served.serve(context, first, "--key", "--revoke-keys")
     while asking.post(url, key=key)[0] != 401:
-        require(time.monotonic() - began < REVOKED_S, f"a revoked key is still taken after {REVOKED_S:.0f} s")
+        require(time.monotonic() - began < REVOKED_S, f"a revoked key is still accepted after {REVOKED_S:.0f} s")
         time.sleep(2)
     figures["revoked after s"] = round(time.monotonic() - began)
     status, said = _patiently(url, other)
-    require(status == 200, f"the new key is answered by {status}: {said}")
+    require(status == 200, f"the new key gets status {status}: {said}")
     _closed(context)
 
 
@@ -48,9 +48,9 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
     for words in (("list",), ("rollback", MODEL), ("stop", MODEL)):
         code, out, said = runs.trainyard(context, "serve", *words, of=OTHER, check=False)
         require(
-            code != 0 and "forbidden" in (out + said).lower(), f"a member of {OTHER} did `serve {words[0]}`: {said}"
+            code != 0 and "forbidden" in (out + said).lower(), f"a member of {OTHER} ran `serve {words[0]}`: {said}"
         )
-    require(served.deployment(context)["metadata"]["generation"] == before, "another team's member changed it")
+    require(served.deployment(context)["metadata"]["generation"] == before, "another team's member changed the server")
 
 
 def reached(context: Context, namespace: str) -> str:
@@ -75,8 +75,8 @@ def page(context: Context, figures: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory(prefix="page-") as folder:
             picture = Path(folder) / "page.png"
             wrong = drawn(window, figures, "the page of the model after a digit was drawn on it", picture)
-        require(not window.errors, f"the page's scripts complain: {window.errors}")
-    require(not wrong, f"not recognised: {figures}")
+        require(not window.errors, f"the page's scripts report errors: {window.errors}")
+    require(not wrong, f"not recognized: {figures}")
     _closed(context)
 
 
@@ -106,7 +106,7 @@ def _opened(context: Context, version: str) -> tuple[str, str]:
 def _closed(context: Context) -> None:
     """Stops serving, so that the next check begins without keys."""
     runs.trainyard(context, "serve", "stop", MODEL, timeout=120)
-    require(not served.now(context), "stopped, it is still in service")
+    require(not served.now(context), "the stopped server is still in service")
 
 
 def _patiently(url: str, key: str) -> tuple[int, Any]:

@@ -52,7 +52,7 @@ def frameworks(context: Context, figures: dict[str, Any]) -> None:
             runs.trainyard(context, "serve", name, "--replicas", "1", "--cpu", "100m", timeout=served.READY_S)
             got = asking.once(context, name, {"instances": [ROW]})
             require(len(got) == len(said) and all(abs(a - b) < NEAR for a, b in zip(got, said, strict=True)),
-                    f"{framework}: served {got}, its library says {said}")  # fmt: skip
+                    f"{framework}: served {got}, but its library returns {said}")  # fmt: skip
             figures[framework] = ", ".join(f"{one:.4f}" for one in got)
         finally:
             runs.trainyard(context, "serve", "stop", name, check=False)

@@ -60,11 +60,11 @@ def _await_number(context: Context, figures: dict[str, Any]) -> None:
         if (told.get("ScalingActive") or {}).get("status") == "True":
             figures["at rest"] = json.dumps(found["status"].get("currentMetrics"))
             return
-        wait(f"the autoscaler has no number: {told}")
+        wait(f"the autoscaler has no metric: {told}")
 
 
 def _there_and_back(context: Context, figures: dict[str, Any], rate: float) -> None:
-    require(_replicas(context) == (1, 1), f"before the load there are {_replicas(context)} replicas")
+    require(_replicas(context) == (1, 1), f"{_replicas(context)} replicas exist before the load")
     began = time.monotonic()
     figures["requests a second"] = rate
     with asking.LoadPod(context, MODEL, LONG, rate):
@@ -86,5 +86,5 @@ def _await_replicas(context: Context, count: int, seconds: float) -> None:
     while (there := _replicas(context)) != (count, count):
         if time.monotonic() > end:
             hpa = (context.kubectl.find("hpa", NAME, "-n", NAMESPACE) or {}).get("status")
-            require(False, f"{there[1]} of {there[0]} replicas are ready after {seconds:.0f} s, due are {count}: {hpa}")
+            require(False, f"{there[1]} of {there[0]} replicas are ready after {seconds:.0f} s, not {count}: {hpa}")
         time.sleep(2)

@@ -16,7 +16,7 @@ def bucket(context: Context) -> None:
     """The platform engineer's one command uploads the data set, and each file is complete."""
     dataset = context.dataset
     with context.recorder.check(
-        "storage.bucket", f"{dataset.name} into the bucket datasets, for all teams, by one command"
+        "storage.bucket", f"one command uploads {dataset.name} to the bucket datasets, for all teams"
     ) as figures:
         sizes = {name: (dataset.folder / name).stat().st_size for name in FILES}
         said = runs.engineer(context, "data", "example", timeout=EXAMPLE_S).stdout
@@ -24,7 +24,7 @@ def bucket(context: Context) -> None:
         with store.connect(context.kubectl, SYSTEM) as s3:
             found = s3.client.list_objects("datasets", "shared/mnist/", recursive=True)
             held = {(one.object_name or "").rpartition("/")[2]: one.size for one in found}
-        require(held == sizes, f"in the store are {held}, due are {sizes}")
+        require(held == sizes, f"the store has {held}, not {sizes}")
         figures |= {"data": dataset.name, "files": len(FILES), "bytes": sum(sizes.values())}
 
 
@@ -54,7 +54,7 @@ def fill_cache(context: Context, figures: Figures) -> None:
     require(phase == "Succeeded" and not lacking, f"a pod of {NAMESPACE} can't read {lacking}: {log}")
 
 
-@check("storage.rwx", title="a shared volume written on two nodes by two users, archived on delete", main=True,
+@check("storage.rwx", title="two users on two nodes write to a shared volume, which is archived on deletion", main=True,
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def shared(context: Context, figures: Figures) -> None:
     """One volume, two nodes, two users: written here, appended there; archived when deleted."""
@@ -88,11 +88,11 @@ def shared(context: Context, figures: Figures) -> None:
 def csi(context: Context, _: Figures) -> None:
     """Skips the check, and reports which driver serves the volumes, and why."""
     installed = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
-    own = "installed, but this run uses our own provisioner"
-    possible(False, own if installed else "its chart can't be pulled here; our own provisioner was used")
+    own = "csi-driver-nfs is installed, but this run uses our own provisioner"
+    possible(False, own if installed else "the chart cannot be downloaded here; our own provisioner was used")
 
 
-@check("storage.oversize", title="a pod that writes more than its claim asks for is ended, and the claim says why",
+@check("storage.oversize", title="a pod that writes more than its claim requests is evicted; an event says why",
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def oversize(context: Context, figures: Figures) -> None:
     """The provisioner ends a pod that writes more than its claim requests, and the claim's events give the reason."""
@@ -102,7 +102,7 @@ def oversize(context: Context, figures: Figures) -> None:
     kubectl.apply([context.pod(pod, script, claims={name: "/v"})], NAMESPACE)
     try:
         context.wait(f"pod/{pod}", "delete", 150, check=False)
-        require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")
+        require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB to 16 MiB still runs")
         which = f"--field-selector=involvedObject.name={name},reason=OverSize"
         said = [event["message"] for event in kubectl.get("events", "-n", NAMESPACE, which)]
         require(said, f"no event of claim {name} says why")

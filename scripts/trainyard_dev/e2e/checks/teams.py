@@ -43,9 +43,9 @@ OBJECT = f"{NAME}/kept/model.bin"
 def made(context: Context) -> None:
     """Every team of the contract has everything that its values promise, and a pod of each sees it."""
     teams = context.contract["teams"]
-    title = f"{len(teams)} teams: namespace, queue, quotas, rights, network, bucket user, volumes"
+    title = f"{len(teams)} teams: namespace, queue, quotas, permissions, network, bucket user, volumes"
     with context.recorder.check("teams.made", title) as figures:
-        require(teams, "the contract names no team")
+        require(teams, "the contract has no team")
         for team in teams:
             _has_all(context, team)
             figures[team["name"]] = _pod_sees(context, team)
@@ -67,10 +67,10 @@ def _changed(context: Context, values: Layer, others: list[dict[str, Any]]) -> N
         figures["pod"] = _pod_sees(context, _team(context), write=NOTE)
         with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
             s3.client.put_object("runs", OBJECT, io.BytesIO(NOTE.encode()), len(NOTE))
-        require(_identity(context, others) == before, "the upgrade remade a namespace, claim or key of another team")
+        require(_identity(context, others) == before, "the upgrade recreated a namespace, claim or key of another team")
     if context.recorder.failed("teams.add"):
-        later = {"teams.change": "a team changes", "teams.remove": "a team goes and comes back"}
-        context.recorder.skip_all(later, "there is no team to change: teams.add failed")
+        later = {"teams.change": "a team changes", "teams.remove": "a team is removed and comes back"}
+        context.recorder.skip_all(later, "no team to change: teams.add failed")
         return
     with context.recorder.check("teams.change", "one helm upgrade changes quota, weight and limits") as figures:
         quota = {"all": {"pods": 20}, "training-low": {"gpus": 4}}
@@ -79,15 +79,15 @@ def _changed(context: Context, values: Layer, others: list[dict[str, Any]]) -> N
         )
         _has_all(context, _team(context))
         spec = context.kubectl.get(QUEUE, NAME)[0]["spec"]
-        require(spec["weight"] == 3, f"the queue's weight is {spec['weight']}, the values say 3")
+        require(spec["weight"] == 3, f"the queue's weight is {spec['weight']}, not 3 as in the values")
         gone = context.kubectl.find("resourcequota", "team-training-normal", "-n", NAME)
-        require(gone is None, "the quota that is gone from the values is still there")
-    with context.recorder.check("teams.remove", "a removed team leaves its data, and finds it again") as figures:
+        require(gone is None, "the quota that was removed from the values still exists")
+    with context.recorder.check("teams.remove", "a removed team's data is kept for its return") as figures:
         _removed(context, values, others, figures)
         figures["back_seconds"] = _upgrade(values, [*others, NEW])
         _has_all(context, _team(context))
         _finds_its_data(context)
-        require(_identity(context, others) == before, "removing a team touched another one")
+        require(_identity(context, others) == before, "removing a team changed another team")
 
 
 def _upgrade(values: Layer, teams: list[dict[str, Any]]) -> float:
@@ -149,7 +149,7 @@ def _has_all(context: Context, team: dict[str, Any]) -> None:
     require(not lacking, f"namespace {name} lacks the network policies {sorted(lacking)}")
 
     user = store.credentials(kubectl, name)["access-key"]
-    require(re.fullmatch("[A-Z0-9]{20}", user), f"the access key of {name} is not a random one: {user}")
+    require(re.fullmatch("[A-Z0-9]{20}", user), f"the access key of {name} is not random: {user}")
     claims = {one["metadata"]["name"]: one["status"]["phase"] for one in kubectl.get("pvc", "-n", name)}
     for claim in ("workspace", "shared"):
         require(claims.get(claim) == "Bound", f"claim {name}/{claim} is {claims.get(claim, 'not there')}")
@@ -190,7 +190,7 @@ ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo tok
     require(seen.get("group") == str(team["gid"]), f"a file of {team['name']} has group {seen.get('group')}")
     require(seen.get("shared") == "read-only", f"the shared volume is {seen.get('shared')} to {team['name']}")
     require(seen.get("token") == "none", f"a pod of {team['name']} has a token")
-    require(seen.get("api") == "closed", f"a pod of {team['name']} reaches the API server without being marked for it")
+    require(seen.get("api") == "closed", f"a pod of {team['name']} reaches the API server without the label")
     return seen
 
 
@@ -206,13 +206,13 @@ def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figu
     said = kubectl("logs", "-n", SYSTEM, f"job/{RELEASE}-setup").stdout
     kept = [line.split("kept: ", 1)[1] for line in said.splitlines() if " kept: " in line]
     figures["kept"] = kept
-    require(any(volume in line for line in kept), f"setup does not name the workspace {volume} as kept: {kept}")
-    require(f"s3://runs/{NAME}/" in kept, f"setup does not name the prefix in bucket runs as kept: {kept}")
+    require(any(volume in line for line in kept), f"setup does not list the workspace {volume} as kept: {kept}")
+    require(f"s3://runs/{NAME}/" in kept, f"setup does not list the prefix in bucket runs as kept: {kept}")
 
     notes = helm(kubectl, "get", "notes", RELEASE, "-n", SYSTEM)
-    require(volume in notes and f"s3://runs/{NAME}/" in notes, "NOTES don't name what the team leaves")
+    require(volume in notes and f"s3://runs/{NAME}/" in notes, "NOTES do not list what the team leaves behind")
     for kind, name in (("namespace", NAME), (QUEUE, NAME), ("clusterrole", f"trainyard-team-{NAME}")):
-        require(kubectl.find(kind, name) is None, f"{kind} {name} is still there")
+        require(kubectl.find(kind, name) is None, f"{kind} {name} still exists")
     phase = kubectl.get("pv", volume)[0]["status"]["phase"]
     require(phase == "Released", f"the workspace's volume is {phase}")
     with store.connect(kubectl, SYSTEM) as s3:
@@ -233,7 +233,7 @@ def _key_is_dead(context: Context, keys: dict[str, str]) -> bool:
 def _finds_its_data(context: Context) -> None:
     """The team that was added again reads its file and its object, with its new key."""
     with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
-        require(s3.read("runs", OBJECT).decode() == NOTE, "the object of the team that came back is another one")
+        require(s3.read("runs", OBJECT).decode() == NOTE, "the returned team's object differs")
     pod = context.pod("team-finds", f"cat /workspace/note-{NAME}", claims={"workspace": "/workspace"})
     phase, log = context.run_pod(pod, timeout=150, namespace=NAME)
-    require((phase, log) == ("Succeeded", NOTE), f"the workspace of the team that came back: {phase}, {log[-200:]}")
+    require((phase, log) == ("Succeeded", NOTE), f"the returned team's workspace: {phase}, {log[-200:]}")

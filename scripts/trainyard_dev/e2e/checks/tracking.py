@@ -32,7 +32,7 @@ def mlflow(context: Context, figures: Figures) -> None:
             wait = patience(SENT_S)
             while not (asked := _of(SERVER.heard(context), run)) or asked[-1]["call"] != "runs/update":
                 heard = [one["call"] for one in asked]
-                wait(f"the server heard of no end of {run} within {SENT_S:.0f} s: {heard}")
+                wait(f"the server was not told the end of {run} within {SENT_S:.0f} s: {heard}")
         figures |= {"calls": len(asked), "run": run}
         _require_sent(asked, run)
 
@@ -49,8 +49,8 @@ def _require_sent(asked: list[dict[str, Any]], run: str) -> None:
     logged = [one["body"] for one in mine if one["call"] == "runs/log-batch"]
     params = {one["key"]: one["value"] for body in logged for one in body.get("params", ())}
     steps = {one["step"]: one["value"] for body in logged for one in body.get("metrics", ()) if one["key"] == "loss"}
-    require("runs/create" in bodies, f"the run is none of {asked}, due is {run}")
+    require("runs/create" in bodies, f"the runs are {asked}, without {run}")
     require(bodies["runs/create"]["experiment_id"] == f"{OTHER}/seeing", f"the experiment is {bodies}")
     require(params.get("rate") == RATE, f"the parameters are {params}")
-    require(sorted(steps) == list(range(5)), f"losses came of the steps {sorted(steps)}")
+    require(sorted(steps) == list(range(5)), f"losses arrived for the steps {sorted(steps)}")
     require(bodies["runs/update"]["status"] == "FINISHED", f"the run ended {bodies['runs/update']['status']}")

@@ -43,10 +43,10 @@ class Lines:
         found = self._await(int(said[1]))
         once = objects.whole(found)
         numbers = [_number(line) for line in once]
-        require(numbers == sorted(set(numbers)), "lines are shown twice, or in another order")
+        require(numbers == sorted(set(numbers)), "lines are duplicated or out of order")
         # Lines in transit when a collector stopped may arrive twice. These lines were stored long before.
         again = [number for number in map(_number, found) if number <= FIRST]
-        require(len(again) == FIRST + 1, "the first lines lie twice in the store: a collector forgot where it was")
+        require(len(again) == FIRST + 1, "the first lines are duplicated in the store: a collector lost its position")
         return {"lines": len(numbers), "lost": 0, "twice in the store": len(found) - len(once)}
 
     def _await(self, last: int) -> list[Line]:
@@ -107,10 +107,10 @@ def require_kept(context: Context, before: ProcessStart | None) -> ProcessStart:
         CheckError: it has not, or it is the same process, which proves nothing.
     """
     if not before:
-        raise CheckError("nobody looked before")
+        raise CheckError("no earlier measurement")
     now = born(context, before)
     with prometheus(context) as port:
         answer = ask(port, "query", query=BORN, time=str(before.at))["result"]
     found = [one["value"][1] for one in answer]
-    require(before.value in found, f"of {before.at:.0f} Prometheus has {found}, it had {before.value} then")
+    require(before.value in found, f"for {before.at:.0f} Prometheus has {found}, but had {before.value} before")
     return now

@@ -105,7 +105,7 @@ EXAMPLES = tuple(_example(kind) for kind in registry.KINDS)
 KINDS = tuple(one for one in EXAMPLES if not any(load().images[image].demand for image in one.images()))
 HOROVOD = Kind(
     "train.horovod",
-    "MPIJob whose gradients Horovod averages: two ranks in each of two pods, on two nodes",
+    "MPIJob with Horovod: two ranks in each of two pods, on two nodes",
     "mpijob.yaml",
     3,
     4,
@@ -118,7 +118,7 @@ HOROVOD = Kind(
 )
 NO_CHIEF = Kind(
     "train.no-chief",
-    "TFJob without chief: 2 parameter servers, 4 workers",
+    "TFJob without a chief: 2 parameter servers, 4 workers",
     "tfjob.yaml",
     6,
     4,
@@ -179,7 +179,7 @@ def train(context: Context, kind: Kind) -> None:
             gpus = kind.gpus if "-cuda:" in json.dumps(job) else 0
             computed.check(context, metrics, kind.backend, figures, gpus=gpus)
             ranks = figures["world_size"]
-            require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, due are {kind.ranks}")
+            require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, not {kind.ranks}")
         finally:
             jobs.delete(context, job, NAMESPACE)
 
@@ -200,16 +200,16 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
     """Queue, priority and size of the PodGroup as declared; every pod scheduled by Volcano on a node of its pool."""
     spec = had(trace.group, "no PodGroup was seen while the job ran")["spec"]
     figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
-    require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, due is {NAMESPACE}")
+    require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, not {NAMESPACE}")
     require(
         spec.get("minMember") == kind.members,
-        f"the PodGroup's minMember is {spec.get('minMember')}, due is {kind.members}",
+        f"the PodGroup's minMember is {spec.get('minMember')}, not {kind.members}",
     )
     given = spec.get("priorityClassName")
-    require(given == priority, f"the PodGroup's priority class is {given}, declared is {priority}")
+    require(given == priority, f"the PodGroup's priority class is {given}, not {priority}")
     counted = int(spec.get("minResources", {}).get(GPU, 0)) if kind.gpus else 0
-    require(counted == kind.gpus, f"the gang counts {counted} GPUs, due are {kind.gpus}")
-    require(len(trace.pods) == kind.members, f"the job had {len(trace.pods)} pods, due are {kind.members}")
+    require(counted == kind.gpus, f"the gang has {counted} GPUs, not {kind.gpus}")
+    require(len(trace.pods) == kind.members, f"the job had {len(trace.pods)} pods, not {kind.members}")
     placed = trace.nodes()
     figures["nodes"] = sorted(set(placed.values()))
     figures["gpus_held_while_incomplete"] = trace.most_gpus_partial
@@ -217,11 +217,11 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
         require(pod["spec"]["schedulerName"] == "volcano", f"{name} was scheduled by {pod['spec']['schedulerName']}")
         on_gpu_node = placed.get(name) in context.gpu_nodes
         if jobs.gpus(pod):
-            require(on_gpu_node, f"{name} asks for a GPU and ran on {placed.get(name)}")
+            require(on_gpu_node, f"{name} requests a GPU but ran on {placed.get(name)}")
         else:
-            require(not on_gpu_node, f"{name} asks for no GPU and ran on the GPU node {placed.get(name)}")
+            require(not on_gpu_node, f"{name} requests no GPU but ran on the GPU node {placed.get(name)}")
     used = {node for node in placed.values() if node in context.gpu_nodes}
-    require(len(used) >= kind.nodes or not kind.gpus, f"{len(used)} GPU node(s) took part, due are {kind.nodes}")
+    require(len(used) >= kind.nodes or not kind.gpus, f"{len(used)} GPU node(s) took part, not {kind.nodes}")
 
 
 def _results(s3: store.Store, job: str) -> dict[str, dict[str, Any]]:
@@ -242,11 +242,11 @@ def _check_devices(
             continue
         result = results[name]
         node, devices = trace.nodes()[name], result["visible_devices"]
-        require(result["node"] == node, f"{name} says it ran on {result['node']}, Kubernetes says {node}")
-        require(len(devices) == asked, f"{name} asked for {asked} GPU(s) and saw {devices or 'none'}")
+        require(result["node"] == node, f"{name} reports that it ran on {result['node']}, Kubernetes reports {node}")
+        require(len(devices) == asked, f"{name} requested {asked} GPU(s) but saw {devices or 'none'}")
         require(
             len(result["device_nodes"]) == asked,
-            f"{name} asked for {asked} GPU(s) and has the device nodes {result['device_nodes']}",
+            f"{name} requested {asked} GPU(s) but has the device nodes {result['device_nodes']}",
         )
         if context.gpu == "mock" and asked:
             known = node_uuids(node, context.spec.count)
@@ -257,9 +257,9 @@ def _check_devices(
                 f"{name} has {result['device_nodes']}, its GPUs are {expected}",
             )
         for device in devices:
-            require(device not in seen, f"{device} was given to both {seen.get(device)} and {name}")
+            require(device not in seen, f"{device} was allocated to both {seen.get(device)} and {name}")
             seen[device] = name
-    require(len(seen) == kind.gpus, f"{len(seen)} GPUs were seen by all pods together, due are {kind.gpus}")
+    require(len(seen) == kind.gpus, f"{len(seen)} different GPUs were seen by all pods, not {kind.gpus}")
     figures["gpus"] = len(seen)
     if seen:
         figures["devices"] = {
@@ -281,7 +281,7 @@ def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any])
     blob = s3.read("runs", written["uri"].removeprefix("s3://runs/"))
     figures["checkpoint_bytes"] = len(blob)
     digest = hashlib.sha256(blob).hexdigest()
-    require(digest == written["sha256"], f"the checkpoint {written['uri']} is not what the trainer wrote")
+    require(digest == written["sha256"], f"the checkpoint {written['uri']} differs from what the trainer wrote")
     return metrics
 
 

@@ -23,11 +23,11 @@ BLOCKING = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", 
             "validatingadmissionpolicybindings", "clusterroles", "clusterrolebindings", "storageclasses",
             "priorityclasses", "apiservices")  # fmt: skip
 TITLES = {
-    "uninstall.clean": "helm uninstall with a pod on a shared volume at work: nothing hangs, nothing blocks",
-    "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are still there",
-    "uninstall.reinstall": "the same values find data, claims and keys again",
+    "uninstall.clean": "helm uninstall while a pod uses a shared volume: nothing hangs or blocks",
+    "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are kept",
+    "uninstall.reinstall": "a new installation with the same values finds data, claims and keys",
     **options_kept.TITLES,
-    "uninstall.purge": "trainyard uninstall --purge leaves nothing of it",
+    "uninstall.purge": "trainyard uninstall --purge leaves nothing behind",
 }
 
 
@@ -91,12 +91,12 @@ def purged(context: Context) -> None:
         release, said = releases.installed(context), list[str]()
         folders = node_folders.written(release)
         held = _lying(context, folders)
-        require(held or not folders, f"nothing lies in {', '.join(folders)} of the nodes, so nothing would be proved")
+        require(held or not folders, f"{', '.join(folders)} of the nodes are empty, so the check would prove nothing")
         began = time.monotonic()
         removal.purge(release, said.append)
         figures |= {"seconds": round(time.monotonic() - began, 1), "removed": len(said)}
         left = [*inventory.remains(release).lines(), *_lying(context, folders)]
-        require(not left, f"still there: {', '.join(left)}")
+        require(not left, f"still exists: {', '.join(left)}")
         _require_gone(context)
         figures["files_on_nodes"] = len(held)
 
@@ -141,7 +141,7 @@ def _require_gone(context: Context) -> None:
     """Checks that all is gone; pods without owner get a minute for Kubernetes' clean-up. Raises CheckError."""
     wait = patience(GONE_S)
     while left := _left(context):
-        wait(f"still there after {GONE_S} s: {', '.join(left)}")
+        wait(f"still exists after {GONE_S} s: {', '.join(left)}")
 
 
 def _left(context: Context) -> list[str]:

@@ -24,14 +24,14 @@ FIELD_PATH = f"/spec/versions/0/schema/openAPIV3Schema/properties/spec/propertie
 NEW = "DaemonSet trainyard-system/trainyard-logs"  # object of an option that the upgrade switches on
 OBJECT, TEXT = "upgrade-e2e/kept.txt", b"written before the upgrade"
 TITLES = {
-    "upgrade.previous": f"version {previous.version()}, built from the history, installs and trains",
-    "upgrade.diff": "chart diff tells what the upgrade will change, and changes nothing",
-    "upgrade.crds": "one helm upgrade --wait: CRDs move, queues and teams stay",
-    "upgrade.keys": "every generated key stays, and the key and address that the running job holds go on",
-    "upgrade.options-on": "monitoring and logs, switched on by that upgrade, are at work",
-    "upgrade.rollback": "helm rollback and helm upgrade again: claims, objects and keys are the same",
-    "upgrade.options": "back on this version monitoring has its series of before, and logs lack no line",
-    "upgrade.job-survives": "the training job outlives upgrade, rollback and upgrade, and succeeds",
+    "upgrade.previous": f"version {previous.version()}, built from Git history, installs and trains",
+    "upgrade.diff": "chart diff shows the upgrade's changes, and changes nothing",
+    "upgrade.crds": "one helm upgrade --wait: CRDs are updated, queues and teams are kept",
+    "upgrade.keys": "all generated keys are kept, and the running job's key and address stay valid",
+    "upgrade.options-on": "monitoring and logs, enabled by that upgrade, work",
+    "upgrade.rollback": "helm rollback, then helm upgrade: claims, objects and keys stay the same",
+    "upgrade.options": "back on this version, monitoring has its earlier series, and logs lack no line",
+    "upgrade.job-survives": "the training job survives upgrade, rollback and upgrade, and succeeds",
 }
 
 
@@ -93,15 +93,15 @@ def _diff(context: Context) -> None:
         verdicts = {one.component: one.verdict for one in found.components}
         figures |= {"images": len(found.images), "crds": found.crds, "verdicts": verdicts}
         due = (previous.version(), load().raw["trainyard"])
-        require((found.before, found.after) == due, f"it compares {found.before} with {found.after}")
+        require((found.before, found.after) == due, f"chart diff compares {found.before} with {found.after}")
         summary.refuse_blocked(found)
         moved = {name.rpartition("/")[2] for name, _, _ in found.images}
-        require("platform" in moved, f"the platform image is not among those that move: {sorted(moved)}")
-        require(FIELD in found.crds.get(CRD, ""), f"it does not say that {CRD} gets {FIELD}: {found.crds}")
+        require("platform" in moved, f"the platform image is not among the changed images: {sorted(moved)}")
+        require(FIELD in found.crds.get(CRD, ""), f"chart diff does not show that {CRD} gets {FIELD}: {found.crds}")
         added = [change.object for change in found.changes if change.kind == "added"]
-        require(NEW in added, f"it does not say that {NEW} is added")
+        require(NEW in added, f"chart diff does not show that {NEW} is added")
         revision = int(release.metadata()["revision"])
-        require(revision == found.revision, "it changed the release")
+        require(revision == found.revision, "chart diff changed the release")
 
 
 def _upgrade(context: Context) -> None:
@@ -113,15 +113,15 @@ def _upgrade(context: Context) -> None:
         require(FIELD in fields, f"{CRD} still lacks {FIELD}")
         noted = (crd["metadata"].get("annotations") or {}).get(CRD_VERSION)
         due = load().raw["components"]["training-operator"]
-        require(noted == due, f"{CRD} says that it is of {noted}, due is {due}")
+        require(noted == due, f"{CRD} is annotated with version {noted}, not {due}")
         require(crd["status"]["storedVersions"] == ["v1"], f"{CRD} stores {crd['status']['storedVersions']}")
         left = context.kubectl.find("clusterrole", "trainyard-crds")
-        require(left is None, "the rights of the CRD hook are still there")
+        require(left is None, "the permissions of the CRD hook still exist")
         now = _queues(context)
         for name, uid in queues.items():
             require(now.get(name) == uid, f"queue {name} is {'gone' if name not in now else 'another one'}")
         for team in (NAMESPACE, OTHER):
-            require(team in now, f"there is no queue for team {team}")
+            require(team in now, f"team {team} has no queue")
         figures |= {"queues": sorted(now), "crd_version": noted}
 
 
@@ -144,7 +144,7 @@ def _options_on(context: Context, lines: trail.Lines) -> trail.ProcessStart | No
 def _options_kept(context: Context, lines: trail.Lines, before: trail.ProcessStart | None) -> None:
     title = TITLES["upgrade.options"]
     if not (before and context.recorder.passed("upgrade.rollback")):
-        context.recorder.skip("upgrade.options", title, "they did not run before, or the release did not come back")
+        context.recorder.skip("upgrade.options", title, "they did not run before, or the release was not restored")
         return
     with context.recorder.check("upgrade.options", title) as figures:
         trail.require_kept(context, before)
@@ -175,7 +175,7 @@ def _goes_on(context: Context, former: dict[str, str]) -> None:
         with store.connect(context.kubectl, SYSTEM, user=former) as s3:
             s3.names("runs", f"{NAMESPACE}/")
     except S3Error as error:
-        raise CheckError(f"the key that the job holds is answered by {error.code}") from None
+        raise CheckError(f"the running job's key gets {error.code}") from None
 
 
 def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], former: dict[str, str]) -> None:
@@ -184,11 +184,11 @@ def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], for
         brought = options.objects(context)
         figures["rollback_seconds"] = releases.roll_back(context, 1)
         meta = releases.installed(context).metadata()
-        require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
+        require(meta["version"] == previous.version(), f"the release has version {meta['version']} after the rollback")
         lost = releases.lost(before, releases.identities(context))
         require(not lost, f"after the rollback {lost}")
         left = options.left(context, brought)
-        require(not left, f"of options there is still {', '.join(left)}")
+        require(not left, f"objects of options still exist: {', '.join(left)}")
         options.require_claims(context, options.ALL)
         job.require_alive()
         figures["upgrade_seconds"] = _put(context)
@@ -196,7 +196,7 @@ def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], for
         require(not lost, f"after the second upgrade {lost}")
         _goes_on(context, former)
         missing = {NAMESPACE, OTHER} - set(_queues(context))
-        require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
+        require(not missing, f"after the second upgrade {sorted(missing)} have no queue")
         figures |= {"compared": len(before), "object": _object(context)}
 
 

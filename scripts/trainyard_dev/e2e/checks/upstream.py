@@ -34,7 +34,7 @@ def title(kind: str) -> str:
     """The title of the check."""
     words = {"vcjob": "Volcano Job", WORKFLOW: "Workflow"}
     name = words.get(kind) or next(one.kind for one in KINDS if one.kind.lower() == kind)
-    return f"{len(picked.of_kind(kind))} of upstream's examples of a {name} run as they are"
+    return f"{len(picked.of_kind(kind))} of upstream's examples of a {name} run unchanged"
 
 
 def arrive(context: Context, figures: Figures, kind: str) -> None:
@@ -98,7 +98,7 @@ def _example(context: Context, one: Picked, fills: bool) -> dict[str, Any]:
         require(seen.started is not None, f"{one.name} has ended, and none of its pods was seen")
         said |= {"started_s": round(seen.started or 0.0), "seconds": round(time.monotonic() - since)}
         strange = {image for image in seen.images if OURS not in image}
-        require(not strange, f"{one.name} ran images that the table has nothing for: {', '.join(sorted(strange))}")
+        require(not strange, f"{one.name} ran images that the table lacks: {', '.join(sorted(strange))}")
         if one.trainer:
             _computed(context, one, seen.selector, said)
         else:
@@ -113,7 +113,7 @@ def _computed(context: Context, one: Picked, selector: str, said: dict[str, Any]
     result = plain.first_rank(context, plain.pods(context, selector))
     computed.check(context, result, one.backend, said)
     said |= {"ranks": result["world_size"], "loss": result["loss"]}
-    require(said["ranks"] == one.world, f"{one.name}: {said['ranks']} ranks trained together, due are {one.world}")
+    require(said["ranks"] == one.world, f"{one.name}: {said['ranks']} ranks trained together, not {one.world}")
 
 
 def _objects(files: list[Path]) -> list[dict[str, Any]]:

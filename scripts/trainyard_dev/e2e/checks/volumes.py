@@ -12,7 +12,7 @@ MOUNT = "/v"
 BOUND = "jsonpath={.status.phase}=Bound"
 
 
-@check("storage.workspace", title="a team's workspace: two users, two nodes, one group", shares={GPUS, VOLUMES},
+@check("storage.workspace", title="a team's workspace: two users on two nodes share one group", shares={GPUS, VOLUMES},
        inputs=STORAGE_CODE)  # fmt: skip
 def workspace(context: Context, figures: Figures) -> None:
     """Two users of a team share its workspace on two nodes; the other team's claim is a different directory."""
@@ -32,7 +32,7 @@ def workspace(context: Context, figures: Figures) -> None:
     _run(context, "clean", f"rm {MOUNT}/check")
 
 
-@check("storage.workspace-returns", title="a deleted claim of the workspace class that comes back finds its files",
+@check("storage.workspace-returns", title="a recreated claim of the workspace class finds its files",
        shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def returning(context: Context, figures: Figures) -> None:
     """A claim of the workspace class that is deleted and recreated finds its files, on a new volume."""
@@ -47,14 +47,14 @@ def returning(context: Context, figures: Figures) -> None:
     after = _volume(context, name)
     seen = _run(context, "find", f"cat {MOUNT}/file; rm {MOUNT}/file", claim=name)
     require(seen == ["kept"], f"the new claim holds {seen}")
-    require(after != before, "the volume is the old one")
-    require(context.kubectl.find("pv", before) is None, f"the released volume {before} is still there")
+    require(after != before, "the volume is unchanged")
+    require(context.kubectl.find("pv", before) is None, f"the released volume {before} still exists")
     figures |= {"first volume": before, "second volume": after}
     context.kubectl("delete", "pvc", name, "-n", NAMESPACE, "--wait=false")
     context.kubectl("delete", "pv", after, "--wait=false")
 
 
-@check("storage.shared-ro", title="the shared volume: the platform writes, teams read", shares={VOLUMES},
+@check("storage.shared-ro", title="the shared volume: only the platform writes, teams read", shares={VOLUMES},
        inputs=STORAGE_CODE)  # fmt: skip
 def shared(context: Context, figures: Figures) -> None:
     """Every team can read what the platform writes to the shared volume, and none can change it."""
@@ -75,7 +75,7 @@ def shared(context: Context, figures: Figures) -> None:
     _run(context, "clean", f"rm -r {MOUNT}/check", claim=SHARED, namespace=SYSTEM)
 
 
-@check("storage.static", title="a static volume is bound again after its claim went and came",
+@check("storage.static", title="a static volume is bound again after its claim is recreated",
        locks={VOLUMES, UPGRADES}, inputs=STORAGE_CODE)  # fmt: skip
 def static(context: Context, figures: Figures) -> None:
     """A static volume whose claim was deleted, as with a team's namespace, is bound again to a new claim."""

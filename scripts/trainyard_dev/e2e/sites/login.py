@@ -39,7 +39,7 @@ REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 def missing(context: Context) -> str:
     """The reason why nobody can log in here; "" if log-in works."""
     on = login.is_on(context.cluster)
-    return browser.missing() if on else "this cluster's API server was made without log-in: create it again"
+    return browser.missing() if on else "this cluster's API server was created without log-in: recreate the cluster"
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Issuer:
 
     def secret(self, name: str) -> dict[str, str]:
         """The content of a Secret in the release's namespace."""
-        found = had(self.context.kubectl.find("secret", name, "-n", SYSTEM), f"there is no Secret {name}")
+        found = had(self.context.kubectl.find("secret", name, "-n", SYSTEM), f"the Secret {name} does not exist")
         return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
 
     @property

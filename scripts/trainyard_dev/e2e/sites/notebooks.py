@@ -69,7 +69,7 @@ class Site(Issuer):
 
     def uid(self, pod: str, namespace: str) -> str:
         """The uid of the pod with that name. Raises CheckError if there is none."""
-        found = had(self.context.kubectl.find("pod", pod, "-n", namespace), f"there is no pod {namespace}/{pod}")
+        found = had(self.context.kubectl.find("pod", pod, "-n", namespace), f"the pod {namespace}/{pod} does not exist")
         return str(found["metadata"]["uid"])
 
     def code(self) -> Path:
@@ -98,7 +98,7 @@ def _wait_until_read(context: Context, text: str) -> None:
     due = f'hash="sha256:{hashlib.sha256(text.encode()).hexdigest()}"'
     wait = patience(TOLD_S)
     while due not in context.kubectl("get", "--raw", "/metrics").stdout:
-        wait(f"the API server has not read within {TOLD_S} s whose tokens count")
+        wait(f"the API server did not load the issuer's configuration within {TOLD_S} s")
 
 
 def _none(context: Context) -> None:

@@ -137,7 +137,7 @@ class Person:
                 first, second = (process.stderr.readline().strip() for _ in range(2))
                 device = "--device" in words
                 address = first.removeprefix("open ") if device else second
-                require(address.startswith("https://"), f"trainyard login says {first!r}, {second!r}")
+                require(address.startswith("https://"), f"trainyard login printed {first!r}, {second!r}")
                 way(page, address, second.rpartition(" ")[2] if device else "")
                 out, said = process.communicate(timeout=LOGIN_S)
             finally:

@@ -63,7 +63,7 @@ def begin(context: Context) -> tuple[str, str]:
     ):  # it has keys, after a failed check
         runs.trainyard(context, "serve", "stop", MODEL)
     serve(context, first, *USUAL)
-    require(now(context) == first, f"in service is {now(context)}, asked for was {first}")
+    require(now(context) == first, f"{now(context)} is in service, not {first}")
     return first, second
 
 
@@ -75,6 +75,6 @@ def deployment(context: Context) -> dict[str, Any]:
 def port(context: Context) -> int:
     """The port on every node where the model answers requests from outside."""
     found = had(
-        context.kubectl.find("service", f"{NAME}-outside", "-n", NAMESPACE), "there is no Service to the outside"
+        context.kubectl.find("service", f"{NAME}-outside", "-n", NAMESPACE), "no Service is reachable from outside"
     )
     return int(found["spec"]["ports"][0]["nodePort"])

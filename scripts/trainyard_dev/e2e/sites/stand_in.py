@@ -13,7 +13,7 @@ _ONE = threading.Lock()  # several checks request the same one
 def make(context: Context, trainer: str) -> None:
     """Returns when the cluster's registry has it. TrainyardError if this run can't make images."""
     if context.supply is None:
-        raise TrainyardError("this run makes no images", where=image(trainer).ref, hint="run it by `make e2e`")
+        raise TrainyardError("this run builds no images", where=image(trainer).ref, hint="run it with `make e2e`")
     base = context.supply.base
     context.await_images([trainer])
     with _ONE:

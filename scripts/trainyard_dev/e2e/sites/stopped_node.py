@@ -80,5 +80,5 @@ def _await_all(context: Context, node: str, before: dict[str, int]) -> None:
         offered = int((context.kubectl.find("node", node) or {})["status"]["allocatable"].get(GPU, 0))
         if not missing and offered == due and _ready(context, node):
             return
-        what = f"{node} offers {offered} of {due} GPUs, and not yet on again are {', '.join(missing) or 'none'}"
+        what = f"{node} offers {offered} of {due} GPUs, and still stopped are {', '.join(missing) or 'none'}"
         wait(f"after {PATIENCE_S:.0f} s {what}")

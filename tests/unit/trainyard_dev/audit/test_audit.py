@@ -89,7 +89,7 @@ def test_modules_are_read_out_of_a_binary(tmp_path: Path, ask: Ask) -> None:
 def test_our_own_list_finds_what_no_database_knows(tmp_path: Path, ask: Ask, held: dict[str, str], id: str) -> None:
     found, left, said = ask(tmp_path / "nothing", **held)
     assert found and id in said
-    assert left == [f"{one}, of {tmp_path / 'nothing'}: there is no all.zip" for one in cli.ECOSYSTEMS]
+    assert left == [f"{one}, of {tmp_path / 'nothing'}: all.zip is missing" for one in cli.ECOSYSTEMS]
 
 
 @scanner
@@ -104,17 +104,18 @@ def test_what_is_accepted_is_told_with_its_reason_and_no_finding(tmp_path: Path,
 def test_a_file_without_packages_counts_as_not_asked(tmp_path: Path, ask: Ask) -> None:
     (empty := tmp_path / "requirements.txt").write_text("# nothing\n")
     left = ask(plant(tmp_path / "copy", **PLANTED), files=(f"requirements.txt:{empty}",))[1]
-    assert left == [f"{empty}: no package is found there"]
+    assert left == [f"{empty}: osv-scanner found no packages"]
 
 
 @scanner
 def test_a_file_that_can_not_be_read_ends_the_audit(tmp_path: Path, ask: Ask) -> None:
-    with pytest.raises(TrainyardError, match=r"osv-scanner ends with 127: .*nowhere"):
+    with pytest.raises(TrainyardError, match=r"osv-scanner exited with 127: .*nowhere"):
         ask(plant(tmp_path / "copy", **PLANTED), files=(f"go.mod:{tmp_path / 'nowhere'}",))
 
 
 @pytest.mark.parametrize(("day", "why"), [
-    ("2026-11-09", ""), ("2026-11-08", "it ends 2026-11-08, 14 days are allowed"), (None, "there is no all.zip"),
+    ("2026-11-09", ""), (None, "all.zip is missing"),
+    ("2026-11-08", "the newest entry is of 2026-11-08; at most 14 days are allowed"),
 ])  # fmt: skip
 def test_an_old_copy_counts_as_not_asked(tmp_path: Path, day: str | None, why: str) -> None:
     copy = plant(tmp_path / "copy", day, PyPI=PLANTED["PyPI"]) if day else tmp_path
@@ -124,7 +125,7 @@ def test_an_old_copy_counts_as_not_asked(tmp_path: Path, day: str | None, why: s
 def test_an_empty_copy_counts_as_not_asked(tmp_path: Path) -> None:
     (tmp_path / "Go").mkdir()
     zipfile.ZipFile(tmp_path / "Go/all.zip", "w").close()
-    assert cli.take(tmp_path, "Go", tmp_path / "all.zip", TODAY).startswith("it ends 0001-01-01")
+    assert cli.take(tmp_path, "Go", tmp_path / "all.zip", TODAY).startswith("the newest entry is of 0001-01-01")
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -172,8 +173,8 @@ def test_all_pins_sets_and_images_are_asked_about(tmp_path: Path, monkeypatch: p
         str(build.bin_dir(load().tools["helm"]) / "helm"), str(tmp_path / "platform.cdx.json")
     ]  # fmt: skip
     assert json.loads((tmp_path / "platform.cdx.json").read_text())["components"] == entry
-    assert "what charts/argo/tools/argo compiles: it is not built here" in left
-    assert "what the image minio holds: it is not built here" in left
+    assert "dependencies of charts/argo/tools/argo: not built here" in left
+    assert "packages of the image minio: not built here" in left
 
 
 def test_a_machine_without_an_engine_leaves_the_images_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +182,7 @@ def test_a_machine_without_an_engine_leaves_the_images_open(tmp_path: Path, monk
         raise TrainyardError("neither docker nor podman is there")
 
     monkeypatch.setattr(cli.engines, "find", none)
-    assert cli.held(load(), tmp_path)[1][-1] == "what images hold: neither docker nor podman is there"
+    assert cli.held(load(), tmp_path)[1][-1] == "packages of images: neither docker nor podman is there"
 
 
 def answers(code: int, said: str = "") -> Any:
@@ -207,7 +208,7 @@ def test_an_image_without_a_shell_has_no_packages_and_one_that_does_not_run_is_t
 def test_packages_of_images_grow_old(monkeypatch: pytest.MonkeyPatch, day: str, old: bool) -> None:
     raw = load().raw | {"debian": {"packages": day}}
     found = [line for line in cli.past_support(ROOT, raw, TODAY) if "Debian's packages" in line]
-    wanted = f"Debian's packages of {day}: they should have been updated by 2026-11-22"
+    wanted = f"Debian's packages of {day}: an update was due by 2026-11-22"
     assert found == ([wanted] if old else [])
 
 

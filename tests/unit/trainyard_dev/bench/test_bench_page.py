@@ -82,7 +82,7 @@ def test_figures_are_read_as_they_were_written_each_with_its_source(
 
 def test_two_figures_of_one_name_are_refused(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
     made = built(fake_bench)
-    with pytest.raises(TrainyardError, match=r"two figures are called fake\.small\.ours\.used"):
+    with pytest.raises(TrainyardError, match=r"two figures have the name fake\.small\.ours\.used"):
         summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path)
 
 
@@ -235,7 +235,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
         "docs/benchmarks",
-        "ours is neither the configuration that was measured nor one that passed the gate",
+        "ours is neither the measured configuration nor a configuration that passed the gate",
     )
     assert hint == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
     assert trainyard("bench", "page").code == 0
@@ -253,12 +253,12 @@ def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
     page.PAGE.parent.mkdir(parents=True)
     page.PAGE.write_text("# Benchmarks\n")
     [(where, what, hint)] = said(tree)
-    assert (where, what) == ("docs/benchmarks.md", "docs/benchmarks, of which it is made, is missing")
-    assert hint == "remove the file, or bring that back"
+    assert (where, what) == ("docs/benchmarks.md", "its source docs/benchmarks is missing")
+    assert hint == "remove the file, or restore its source"
 
 
 def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
-    assert trainyard("bench", "publish").error().startswith("nothing is measured with today's configurations. run ")
+    assert trainyard("bench", "publish").error().startswith("no results exist for the current configurations. run ")
 
 
 def test_a_failed_run_is_reported_and_the_rest_is_published(
@@ -284,7 +284,7 @@ def test_a_replay_prints_what_it_measured(tree: Path, trainyard: Call) -> None:
     assert ended.code == 0
     assert "[1/1] fake large ours, seed 5 (all by " in ended.out
     assert "fake.large.ours.s5 (0 s)\n  used  95\n" in ended.out
-    assert "1 of 1 runs are measured already" in trainyard(*words).out
+    assert "1 of 1 runs have results" in trainyard(*words).out
 
 
 def test_the_list_says_what_is_left(tree: Path, trainyard: Call) -> None:

@@ -23,7 +23,7 @@ def test_a_run_is_called_by_its_parts() -> None:
 
 @pytest.mark.parametrize("case", ["", "a b", "a/b", "ä"])
 def test_a_name_that_no_file_and_no_command_can_hold(case: str) -> None:
-    with pytest.raises(UsageError, match="can't be part of a run's name"):
+    with pytest.raises(UsageError, match="is invalid in the name of a run"):
         Run("packing", case, "ours", 1)
 
 

@@ -85,7 +85,7 @@ def test_what_is_measured_is_not_measured_again(
     run()
     outcome = run()
     assert (len(outcome.measured), len(outcome.kept), opened.made) == (0, 4, 1)
-    assert "4 of 4 runs are measured already" in capsys.readouterr().out
+    assert "4 of 4 runs have results" in capsys.readouterr().out
     assert len(run(again=True).measured) == 4
 
 
@@ -232,7 +232,7 @@ def test_a_case_and_a_configuration_that_do_not_exist(fake_bench: SimpleNamespac
 def test_seeds_that_are_no_numbers(seeds: str, fake_bench: SimpleNamespace, trainyard: Callable[..., Any]) -> None:
     ended = trainyard("bench", "replay", "fake", "--seed", seeds)
     assert ended.code == 2
-    assert ended.error() == f"--seed: {seeds} names no seeds. write numbers like 1-3,7."
+    assert ended.error() == f"--seed: {seeds} contains no seeds. write numbers, such as 1-3,7."
 
 
 def test_an_unknown_bench_is_reported_before_anything_starts(trainyard: Callable[..., Any]) -> None:

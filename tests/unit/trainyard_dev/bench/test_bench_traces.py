@@ -88,7 +88,7 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(
     cache: Path, site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _offered(monkeypatch, site, JOBS + "3,1,0,1\n", JOBS)
-    with pytest.raises(TrainyardError, match=r"the file offered as trace philly/trace1\.csv has another checksum"):
+    with pytest.raises(TrainyardError, match=r"the file for trace philly/trace1\.csv has a wrong checksum"):
         traces.philly("trace1")
     assert list((cache / "traces" / "philly").iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_a_source_without_the_trace_is_reported(
     site.code = 404
     with pytest.raises(TrainyardError, match=r"the trace philly/trace1\.csv can't be downloaded: Not Found") as error:
         traces.philly("trace1")
-    assert "set TRAINYARD_DATA to a folder that holds philly/trace1.csv" in str(error.value)
+    assert "set TRAINYARD_DATA to a folder that contains philly/trace1.csv" in str(error.value)
 
 
 def test_a_trace_that_nobody_publishes_is_reported(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

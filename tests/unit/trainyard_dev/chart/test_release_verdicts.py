@@ -44,7 +44,7 @@ def test_ranges(version: str, wanted: str, due: bool) -> None:
 
 
 def test_a_range_that_can_t_be_read_is_named() -> None:
-    with pytest.raises(TrainyardError, match=r"'~1\.2' is not a range"):
+    with pytest.raises(TrainyardError, match=r"'~1\.2' is not a version range"):
         verdicts.within("1.2", "~1.2")
 
 
@@ -63,8 +63,8 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
     ("wrong", "error"),
     [
         ("verdict: fine", "verdict is 'fine', not one of safe, steps, blocked"),
-        ("verdict: safe, steps: [x]", "steps belong to the verdict `steps`"),
-        ("verdict: steps", "steps belong to the verdict `steps`"),
+        ("verdict: safe, steps: [x]", "`steps` must be set if, and only if, the verdict is `steps`"),
+        ("verdict: steps", "`steps` must be set if, and only if, the verdict is `steps`"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, error: str) -> None:

@@ -51,4 +51,4 @@ def test_a_member_acts_in_the_team(own: Path, trainyard: Callable[..., Any], mon
 
 def test_a_cluster_that_is_not_there(cache: Path, trainyard: Callable[..., Any]) -> None:
     error = trainyard("cluster", "env", "--name", "moon").error()
-    assert error == "no cluster named moon. make one with `make cluster-up`."
+    assert error == "no cluster named moon. create one with `make cluster-up`."

@@ -39,15 +39,15 @@ def test_zero_gpus(machine: Machine, trainyard: Call) -> None:
 
 def test_no_root(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert trainyard(*UP).error() == "kind's nodes need root here. run the command as root (sudo)."
+    assert trainyard(*UP).error() == "kind's nodes require root on this machine. run the command as root (sudo)."
     assert machine.state() == []
 
 
 def test_a_full_disk(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, 2 * 10**9))
     error = trainyard(*UP).error()
-    assert error.startswith(f"{machine.cache}: only 2.0 GB are free, a cluster needs ")
-    assert error.endswith("free some space or set TRAINYARD_CACHE to another disk.")
+    assert error.startswith(f"{machine.cache}: only 2.0 GB are free; a cluster needs ")
+    assert error.endswith("free some space, or set TRAINYARD_CACHE to another disk.")
     assert machine.state() == []
 
 
@@ -83,7 +83,7 @@ def test_no_such_cluster(machine: Machine, trainyard: Call, verb: str) -> None:
 def test_a_docker_that_builds_nothing(machine: Machine, monkeypatch: pytest.MonkeyPatch,
                                       program: Callable[[str, str], Path]) -> None:  # fmt: skip
     program("docker", '[ "$1" != buildx ] || exit 1; [ "$1" != version ] || echo 28.1.0')
-    with pytest.raises(TrainyardError, match=r"^docker 28\.1\.0 builds no images without buildx"):
+    with pytest.raises(TrainyardError, match=r"^docker 28\.1\.0 cannot build images without buildx"):
         lifecycle._check_machine(Engine("docker"))
 
 

@@ -74,7 +74,7 @@ def test_a_failed_start_leaves_nothing(machine: Machine, trainyard: Call, file: 
     last = [line for line in ended.out.splitlines() if "[" in line][-1]
     assert step in last
     assert "FAILED after" in last
-    assert "removing the half-made cluster" in ended.out
+    assert "removing the incomplete cluster" in ended.out
     assert machine.state() == []
 
 
@@ -87,7 +87,7 @@ def test_a_clean_up_that_fails_does_not_hide_the_first_error(machine: Machine, m
     monkeypatch.setattr(lifecycle, "down", broken)
     with pytest.raises(TrainyardError, match="failed to init node with kubeadm"):
         lifecycle.up(engines.Engine("podman"), lifecycle.Options("lab", source.Source("build", "x")))
-    assert "it could not be removed: podman is gone." in capsys.readouterr().out
+    assert "could not remove it: podman is gone." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -99,7 +99,7 @@ def test_an_older_go_fetches_the_one_that_is_needed() -> None:
     box = Box()
     box.answers["go version"] = (0, "go version go1.22.2 linux/amd64")
     assert find(box, "Go").state == "ok"
-    assert "it fetches Go 1.26.0" in find(box, "Go").found
+    assert "it downloads Go 1.26.0" in find(box, "Go").found
     box.variables["GOTOOLCHAIN"] = "local"
     assert find(box, "Go").state == "missing"
 
@@ -139,7 +139,7 @@ def test_table_reads_well() -> None:
     assert "nvkind#61" in text
     assert "\x1b" not in text
     assert "\x1b[31mmissing" in table.render(examine(Box(user=1000)), colour=True)
-    assert table.verdict(examine(Box())) == "Everything that `make e2e` needs is here."
+    assert table.verdict(examine(Box())) == "This machine meets all requirements of `make e2e`."
 
 
 @pytest.mark.parametrize(("user", "code"), [(0, 0), (1000, 1)])

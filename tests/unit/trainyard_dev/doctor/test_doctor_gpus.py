@@ -33,7 +33,7 @@ def test_real_gpus_well_set_up() -> None:
     assert healthy(examine(box))
     assert gpus.obstacles(box, Wanted()) == []
     mocked = find(box, "GPUs", Wanted(gpu="mock"))
-    assert (mocked.state, mocked.found) == ("ok", "2 of NVIDIA H200; mock ones, as asked for, which prove no CUDA")
+    assert (mocked.state, mocked.found) == ("ok", "2 of NVIDIA H200; uses mock GPUs, as requested, without CUDA")
 
 
 def test_a_workstation_without_the_toolkit_runs_on_mock_gpus() -> None:

@@ -51,7 +51,7 @@ def test_fuse_is_needed_only_without_an_nfs_client() -> None:
 def test_no_ipset_means_policies_are_not_enforced() -> None:
     finding = find(kernel_without(Box(), "IP_SET"), "network policies")
     assert finding.state == "warn"
-    assert "not be enforced" in finding.found
+    assert "not enforced" in finding.found
 
 
 def test_inotify() -> None:

@@ -100,7 +100,7 @@ def test_every_image_of_a_job_comes_from_the_mirror_once(file: Any) -> None:
 def test_nothing_counts_as_air_gapped_when_the_nodes_were_not_cut_off() -> None:
     recorder = Recorder()
     with recorder.check("airgap.denied", "denied"):
-        require(False, "there is still a way out")
+        require(False, "nodes or pods still reach outside")
     context = SimpleNamespace(recorder=recorder, nodes=[])
     airgap.installed(cast(Context, context))
     assert {check.id: check.status for check in recorder.checks[1:]} == {

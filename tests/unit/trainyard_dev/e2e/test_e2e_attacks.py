@@ -17,10 +17,10 @@ POLICY = "Error from server: ValidatingAdmissionPolicy 'trainyard-job-queue' den
     [
         (1, POLICY, ""),
         (1, f"Warning: deprecated\n{POLICY}", ""),
-        (0, "job created", "let through"),
+        (0, "job created", "the request was admitted"),
         (1, 'jobs is forbidden: User "mallory" cannot create resource', "refused by RBAC, not by admission policy"),
         (1, "connection refused", "refused by something else"),
-        (1, POLICY.replace("vision", "x"), "does not say vision"),
+        (1, POLICY.replace("vision", "x"), "the refusal lacks vision"),
     ],
 )
 def test_only_the_right_refusal_counts(code: int, answer: str, error: str) -> None:

@@ -46,10 +46,10 @@ def test_what_is_due_passes_and_is_shown(gpu: str, device: str, ran: str, due: s
 @pytest.mark.parametrize(
     ("gpu", "device", "ran", "due", "says"),
     [
-        ("mock", "cuda:0", "nccl", "gloo", "it computed on cuda:0, due is the CPU"),
-        ("mock", "cpu", "mpi4py", "horovod-mpi", "back end was mpi4py, due on cpu is horovod-mpi"),
-        ("real", "cuda:0", "gloo", "gloo", "back end was gloo, due on cuda:0 is nccl"),
-        ("mock", "cpu", "none", "gloo", "back end was none"),
+        ("mock", "cuda:0", "nccl", "gloo", "the job computed on cuda:0 instead of the CPU"),
+        ("mock", "cpu", "mpi4py", "horovod-mpi", "backend was mpi4py, not horovod-mpi as expected on cpu"),
+        ("real", "cuda:0", "gloo", "gloo", "backend was gloo, not nccl as expected on cuda:0"),
+        ("mock", "cpu", "none", "gloo", "backend was none"),
     ],
 )
 def test_another_is_an_error(gpu: str, device: str, ran: str, due: str, says: str) -> None:
@@ -58,7 +58,7 @@ def test_another_is_an_error(gpu: str, device: str, ran: str, due: str, says: st
 
 
 def test_gpus_that_compute_and_are_held_for_nothing_are_an_error() -> None:
-    with pytest.raises(CheckError, match=r"it computed on cpu beside its 2 GPU\(s\), which compute"):
+    with pytest.raises(CheckError, match=r"the job computed on cpu instead of its 2 GPU\(s\)"):
         judged("real", "cpu", "gloo", "gloo", 2)
     assert judged("real", "cuda:0", "nccl", "gloo", 2) and judged("mock", "cpu", "gloo", "gloo", 2)
 

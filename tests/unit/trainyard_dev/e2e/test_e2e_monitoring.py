@@ -23,6 +23,6 @@ def test_what_is_missing_is_said_with_its_reason() -> None:
     assert monitoring.missing(active, {"a", "b", "c", "d"}) == [
         "d has no target",
         "b at http://b: connection refused",
-        "c at http://c: not asked yet",
+        "c at http://c: not scraped yet",
     ]
     assert monitoring.missing(active[:1], {"a"}) == []

@@ -48,8 +48,8 @@ def test_a_pod_that_kubelet_has_not_looked_at_yet_has_no_figure() -> None:
     [
         ({}, ""),
         ({"cores": 0.0}, ""),  # it slept
-        ({"cores": -0.1}, "p is said to use -0.1 cores"),
-        ({"memory_mib": 0.0}, "p is said to use 0.1 cores and 0.0 MiB"),
+        ({"cores": -0.1}, "kubelet reports that p uses -0.1 cores"),
+        ({"memory_mib": 0.0}, "kubelet reports that p uses 0.1 cores and 0.0 MiB"),
         ({"cores": 1.5}, "p uses 1.5 cores, 1 are allowed"),
         ({"memory_mib": 128.0}, "p has 128.0 MiB, its limit is 128"),
         ({"limit_mib": 0.0}, "its limit is not set"),

@@ -130,7 +130,7 @@ def test_keep_leaves_the_cluster(world: World, trainyard: Call) -> None:
     world.checks = good
     ended = trainyard("e2e", "--keep", "--out", str(world.out))
     assert world.calls == ["up"]
-    assert "the cluster stays: export KUBECONFIG=" in ended.out
+    assert "the cluster is kept: export KUBECONFIG=" in ended.out
 
 
 def test_a_full_run_takes_its_second_cluster_away_and_looks_into_it(

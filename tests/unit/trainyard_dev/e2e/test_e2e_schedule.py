@@ -98,12 +98,12 @@ def test_what_an_entry_never_came_to_is_skipped_and_so_is_what_needs_it() -> Non
     first = entry("a", fails=True)
     seen = go([Entry(("a", "rest"), first.run), entry("b", needs=("rest",))])
     said = {check.id: (check.status, check.reason) for check in seen.recorder.checks}
-    assert said["rest"] == ("skipped", "a ended before it came to this")
+    assert said["rest"] == ("skipped", "a ended before this check")
     assert said["b"] == ("skipped", "it needs rest, which did not pass")
 
 
 def test_a_need_that_nobody_reports_is_reported() -> None:
-    with pytest.raises(TrainyardError, match=r"nothing that a need is left to run"):
+    with pytest.raises(TrainyardError, match=r"none of the requirements of a is left to run"):
         go([entry("a", needs=("nowhere",))])
 
 
@@ -126,7 +126,7 @@ def test_an_error_around_checks_fails_the_first_that_has_not_ended() -> None:
     assert said == {
         "a": ("passed", ""),
         "b": ("failed", "helm upgrade failed."),
-        "c": ("skipped", "a ended before it came to this"),
+        "c": ("skipped", "a ended before this check"),
         "d": ("passed", ""),
     }
 

@@ -83,7 +83,7 @@ def test_a_choice_brings_what_it_needs(only: list[str], ids: set[str]) -> None:
 
 
 def test_a_word_that_names_no_check() -> None:
-    with pytest.raises(UsageError, match=r"no check is called `gnag`\. take an id of `make e2e LIST=1` or a group: "):
+    with pytest.raises(UsageError, match=r"unknown check: `gnag`\. use an id of `make e2e LIST=1` or a group: "):
         selection.chosen(["gnag"], full=False)
 
 
@@ -154,7 +154,7 @@ def test_a_run_of_what_changed_names_what_it_leaves_and_is_not_remembered_then(
     monkeypatch.setattr(cli, "run", lambda options: not asked.append(options.only))
     result = CliRunner().invoke(cli.e2e, ["--changed"])
     assert result.exit_code == 0 and ran in asked[0]
-    assert ("FULL=1 runs them: seeing.alerts" in result.output) is not remembered
+    assert ("run with FULL=1: seeing.alerts" in result.output) is not remembered
     assert not any(one in asked[0] for one in ("seeing.alerts", "seeing.panels"))
     assert good == [True] * remembered
 

@@ -35,7 +35,7 @@ def test_a_percentile_is_a_measured_value(percent: float, due: float) -> None:
 
 
 def test_nothing_measured_is_no_figure() -> None:
-    with pytest.raises(CheckError, match="no request was answered"):
+    with pytest.raises(CheckError, match="no request got an answer"):
         latency.percentile([], 50)
 
 

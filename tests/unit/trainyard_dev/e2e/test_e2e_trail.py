@@ -46,8 +46,8 @@ def test_what_was_on_its_way_may_come_twice() -> None:
     [
         (ALL[:40] + ALL[43:], "3 of 101 lines are not in the store, the first is 40"),
         (ALL[:-1], "1 of 101 lines are not in the store, the first is 100"),
-        (ALL + ALL, "a collector forgot where it was"),
-        ([*ALL, Line(0, 5000, 9999, 0, "line 50")], "lines are shown twice"),
+        (ALL + ALL, "a collector lost its position"),
+        ([*ALL, Line(0, 5000, 9999, 0, "line 50")], "lines are duplicated or out of order"),
     ],
 )
 def test_what_is_lost_or_read_again_is_said(found: list[Line], said: str) -> None:
@@ -69,7 +69,7 @@ def test_of_two_processes_the_younger_runs_and_must_have_the_other_s_series(monk
     answers |= {"now": told(50.0, 90.0), "then": told(50.0)}
     assert trail.require_kept(context, before).value == "90.0"
     answers["then"] = told()
-    with pytest.raises(CheckError, match=r"Prometheus has \[\], it had 50.0 then"):
+    with pytest.raises(CheckError, match=r"Prometheus has \[\], but had 50.0 before"):
         trail.require_kept(context, before)
     answers["now"] = told(50.0)
     with pytest.raises(CheckError, match="was not started again"):

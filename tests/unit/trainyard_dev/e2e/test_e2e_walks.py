@@ -47,8 +47,8 @@ def test_commands_go_to_who_types_them() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("Text.\n\n    command\n", "line 3: nothing says whether these commands are run"),
-        ("<!-- walk: a -->\nText.\n", r"line 2: no commands stand below <!-- walk: a -->"),
+        ("Text.\n\n    command\n", "line 3: these commands lack a mark"),
+        ("<!-- walk: a -->\nText.\n", r"line 2: no commands follow <!-- walk: a -->"),
     ],
 )
 def test_a_page_that_leaves_it_open(text: str, says: str) -> None:

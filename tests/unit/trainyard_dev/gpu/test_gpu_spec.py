@@ -24,7 +24,7 @@ REAL = detect.RealGpus(2, "NVIDIA H100", 81559, "570.1", ("GPU-a", "GPU-b"), "nv
 
 @pytest.mark.parametrize("count", [0, 17, -1])
 def test_a_count_that_no_node_has_is_refused_by_name(count: int) -> None:
-    with pytest.raises(UsageError, match=r"^count of the mock GPUs must"):
+    with pytest.raises(UsageError, match=r"^number of mock GPUs must"):
         MockGpuSpec(count=count)
 
 
@@ -89,7 +89,7 @@ def test_faults_need_a_driver_root_and_a_gpu(tmp_path: Path, node: Path) -> None
 
 def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TrainyardError, match=r"gcc is needed .*apt-get install gcc"):
+    with pytest.raises(TrainyardError, match=r"gcc is required .*apt-get install gcc"):
         mock.build_library(tmp_path / "libnvidia-ml.so.1")
     assert not (tmp_path / "libnvidia-ml.so.1").exists()
 
@@ -129,7 +129,7 @@ def test_choice_with_a_gpu() -> None:
         assert "2 x NVIDIA H100" in chosen.reason
     mocked = detect.choose("mock", real=REAL, look=False)
     assert (mocked.kind, mocked.uuids) == ("mock", ())
-    assert "this machine's own stay unused (2 x NVIDIA H100" in mocked.reason
+    assert "this machine's GPUs stay unused (2 x NVIDIA H100" in mocked.reason
 
 
 def test_auto_leaves_real_gpus_alone_that_containers_do_not_get() -> None:

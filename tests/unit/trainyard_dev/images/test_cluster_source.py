@@ -20,7 +20,7 @@ REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
     [
         ("pull", "pull", "asked for"),
         ("build", "build", "asked for"),
-        ("auto", "build", "pulling is untried, `pull` asks for it"),
+        ("auto", "build", "pulling was not tried; set `pull` to pull"),
     ],
 )
 def test_the_source_asks_no_network(wanted: str, kind: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:

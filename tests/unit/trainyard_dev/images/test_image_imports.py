@@ -37,8 +37,8 @@ def test_what_fails_and_what_is_not_said_is_told_and_the_image_goes(monkeypatch:
     said(monkeypatch, ["yaml", "no_such_module"], ("yaml.loader", "yaml.nothing", "no_such.part"))
     with pytest.raises(TrainyardError) as raised:
         imports.check(machine, TORCH, "localhost/torch:1")
-    assert "these can't be imported: {'no_such_module': \"No module named 'no_such_module'\"}" in raised.value.what
-    assert "these are there, though they are said to be left out: ['yaml.loader']" in raised.value.what
+    assert "cannot be imported: {'no_such_module': \"No module named 'no_such_module'\"}" in raised.value.what
+    assert "installed, but listed as omitted: ['yaml.loader']" in raised.value.what
     assert raised.value.where == TORCH.dir and machine.removed == ["localhost/torch:1"]
 
 

@@ -84,13 +84,13 @@ def test_a_tree_that_agrees(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
-    ("3.7", "3.6", "argo is 3.7.2, no version of 3.6"),
-    ("helm:", "other:", "helm v3.19.2 is not in it"),
-    ("helm:", "other:", "other is pinned nowhere"),
-    ("'1.36'", "'1.35'", "Kubernetes 1.36 is not in it"),
-    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is past its support. raise it, or say in `past` why it stays"),
-    (", past: no other can be had", "", "argo 3.7 is past its support"),
-    ("2026-10-27", "2026-12-27", "kubernetes 1.34 is in support. take `past` out"),
+    ("3.7", "3.6", "argo is 3.7.2, which is not in line 3.6"),
+    ("helm:", "other:", "helm v3.19.2 has no entry"),
+    ("helm:", "other:", "other has no pin"),
+    ("'1.36'", "'1.35'", "Kubernetes 1.36 has no entry"),
+    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is no longer supported. upgrade it, or state the reason in `past`"),
+    (", past: no other can be had", "", "argo 3.7 is no longer supported"),
+    ("2026-10-27", "2026-12-27", "kubernetes 1.34 is supported. remove `past`"),
     ("2027-06-28", "soon", "the file can't be read"),
     ("rule: fourteen months", "", "`rule` is missing"),
 ])  # fmt: skip

@@ -50,7 +50,7 @@ def test_a_registry_that_refuses(pushing: Path, trainyard: Callable[..., Any], t
     (tmp_path / "refuse").touch()
     error = trainyard("images", "push", "registry.example.org", "--images", "pull").error()
     assert (
-        "failed with code 125: unauthorized. check that you may push there: `podman login registry.example.org`."
+        "failed with code 125: unauthorized. check that you are allowed to push: `podman login registry.example.org`."
         in error
     )
 
@@ -80,5 +80,5 @@ def test_an_image_that_is_not_known_is_refused_with_those_that_are(
     pushing: Path, trainyard: Callable[..., Any]
 ) -> None:
     ended = trainyard("images", "build", "absent")
-    assert ended.code == 2 and "versions.yaml has no image absent" in ended.error()
+    assert ended.code == 2 and "unknown image: absent" in ended.error()
     assert "trainer-torch-cuda" in ended.error()

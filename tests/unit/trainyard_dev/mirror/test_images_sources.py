@@ -58,7 +58,7 @@ def test_where_no_registry_answers_all_are_built(pushed: list[str], monkeypatch:
 
 
 def test_an_image_that_nobody_can_make(pushed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TrainyardError, match=r"quay\.io/me/nfs:1 can't be built here"):
+    with pytest.raises(TrainyardError, match=r"quay\.io/me/nfs:1 cannot be built here"):
         items(monkeypatch, "build", "quay.io/me/nfs:1")
 
 

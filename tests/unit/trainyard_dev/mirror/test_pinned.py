@@ -37,10 +37,10 @@ def test_the_chart_takes_such_a_name() -> None:
 
 
 def test_nothing_of_ours_is_an_error() -> None:
-    with pytest.raises(TrainyardError, match="none of our own images was pushed"):
+    with pytest.raises(TrainyardError, match="none of our images was pushed"):
         pinned.text({under("vc-scheduler"): DIGEST}, PREFIX)
     with pytest.raises(
-        TrainyardError, match=r"gives no digest of registry\.example\.org:5000/mirror/trainyard/platform"
+        TrainyardError, match=r"returned no digest for registry\.example\.org:5000/mirror/trainyard/platform"
     ):
         pinned.text({under("platform"): ""}, PREFIX)
 

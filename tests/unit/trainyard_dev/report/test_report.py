@@ -103,7 +103,7 @@ def test_a_failed_write_keeps_the_earlier_report(tmp_path: Path, monkeypatch: py
 
 def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainyardError, match="can't be written"):
+    with pytest.raises(TrainyardError, match="cannot write the report"):
         writer.write(run_of(passed()), tmp_path / "file" / "e2e")
 
 

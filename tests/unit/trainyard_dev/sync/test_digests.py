@@ -49,8 +49,8 @@ def test_an_unproved_digest_is_written_with_its_tag(tree: Path) -> None:
 def test_a_tag_that_moved_is_told_and_the_pin_stays(tree: Path) -> None:
     seen = digests.fill(tree, knows({"docker.io/library/debian:x-slim": B}))
     assert [(one.name, one.bad) for one in seen] == [("base-image", True), ("etcd", False)]
-    assert f"it is x-slim@{B} now, pinned is x-slim@{A}" in seen[0].said
-    assert seen[1].said == "not asked: registry can't be reached: no such host"
+    assert f"it is now x-slim@{B}, but x-slim@{A} is pinned" in seen[0].said
+    assert seen[1].said == "not queried: registry can't be reached: no such host"
     assert (tree / "versions.yaml").read_text() == TEXT
 
 
@@ -60,11 +60,11 @@ def test_a_tag_that_is_gone_is_told(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
-    ("  etcd: {by", "  other: {by", "published has no etcd"),
-    ("  etcd: {by", "  ours: {by", "published.ours is not an image of upstream's"),
+    ("  etcd: {by", "  other: {by", "published lacks etcd"),
+    ("  etcd: {by", "  ours: {by", "published.ours is not an upstream image"),
     ("x-slim'", "y-slim'", "published.base-image has the digest of x-slim"),
     ("unproved", "sha256:1", "published.etcd has the digest `sha256:1`"),
-    ("etcd: {by: 'https://file'", "etcd: {by: somewhere", "published.etcd names no file"),
+    ("etcd: {by: 'https://file'", "etcd: {by: somewhere", "published.etcd has no file"),
 ])  # fmt: skip
 def test_what_is_said_of_images_is_held_against_them(old: str, new: str, message: str) -> None:
     assert list(images.published(yaml.safe_load(TEXT))) == []

@@ -85,9 +85,9 @@ COPIES = [
 # What no command writes: images that are pinned nowhere.
 LEFT = [
     "charts/trainyard/values.yaml: global.images.other is else/thing:1, which is not in versions.yaml. "
-    "add it to versions.yaml under images, or use one from there.",
+    "add it under images in versions.yaml, or use an image from there.",
     "manifests/jobs/a.yaml:1: the image ghcr.io/no/x:1 is not in versions.yaml. "
-    "add it to versions.yaml under images, or use one from there.",
+    "add it under images in versions.yaml, or use an image from there.",
 ]
 RELEASES, SET = "charts/trainyard/releases.yaml", "charts/volcano/tools/volcano"
 GO_MOD = "module m\n\nrequire volcano.sh/volcano v1.15.0\n"
@@ -151,14 +151,14 @@ def test_the_command(tree: Path, trainyard: Callable[..., Any], monkeypatch: pyt
     assert ended.code == 1
     assert f"copies differ in {len(COPIES)} files. run `bin/trainyard versions sync`." in ended.error()
     assert "requirements.lock: click 8.2, kfp-x 2.0\n" in ended.out
-    assert f"{len(LEFT)} left, which no command writes" in trainyard("versions", "sync").error()
-    assert trainyard("versions", "sync", "--check").out == "every copy agrees with versions.yaml\n"
+    assert f"{len(LEFT)} differences that you must fix by hand" in trainyard("versions", "sync").error()
+    assert trainyard("versions", "sync", "--check").out == "every copy matches versions.yaml\n"
     monkeypatch.setattr(
         invariants, "differences", lambda root, raw: [Difference("a file", "it lacks a thing", "add it")]
     )
     ended = trainyard("versions", "sync")
     assert "left: a file: it lacks a thing. add it.\n" in ended.out
-    assert ended.error() == "3 left, which no command writes. change what is named above."
+    assert ended.error() == "3 differences that you must fix by hand. fix the files listed above."
 
 
 GO = """case "$1 $2" in
@@ -205,7 +205,7 @@ def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], 
 def test_a_version_that_nobody_has_is_reported_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
     calls(error="dial tcp: no such host")
     made = written(tree)
-    assert f"{SET}: go: dial tcp: no such host. fix that, then run the same command again." in map(str, made.left)
+    assert f"{SET}: go: dial tcp: no such host. fix the cause, then run the same command again." in map(str, made.left)
     assert (tree / f"{SET}/go.sum").read_text() == "old\n"
 
 
@@ -214,7 +214,7 @@ def test_a_version_that_is_known_by_name_only_is_told(
 ) -> None:
     program("go", """echo '{"Version": "v1.15.0"}'""")
     made = written(tree)
-    said = f"{SET}/go.mod: volcano.sh/volcano v1.14.1 is not available as a module. name another version"
+    said = f"{SET}/go.mod: volcano.sh/volcano v1.14.1 is not available as a module. use another version"
     assert any(str(line).startswith(said) for line in made.left), made.left
     assert (tree / f"{SET}/go.sum").read_text() == "old\n"
 
@@ -222,7 +222,7 @@ def test_a_version_that_is_known_by_name_only_is_told(
 def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., list[str]], tree: Path) -> None:
     calls()
     (tree / f"{SET}/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
-    taken = f"{SET}/go.mod: upstream takes d from a folder of its own. find out which release."
+    taken = f"{SET}/go.mod: upstream replaces d with a local folder. find out the release."
     assert sorted(map(str, written(tree).left)) == sorted([*LEFT, taken])
 
 

@@ -83,9 +83,9 @@ def test_all_hashes_are_asked_anew(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "line"),
     [
-        ("numpy", "a: jax asks for numpy, which is absent"),
-        ("urllib3<2", "a: jax asks for urllib3<2, which is 2.8"),
-        ("linux; sys_platform == 'linux'", "a: jax asks for linux, which is absent"),
+        ("numpy", "a: jax requires numpy, which is absent"),
+        ("urllib3<2", "a: jax requires urllib3<2, which is 2.8"),
+        ("linux; sys_platform == 'linux'", "a: jax requires linux, which is absent"),
     ],
 )
 def test_what_a_package_asks_for_and_nobody_brings(tree: Path, wish: str, line: str) -> None:
@@ -110,7 +110,7 @@ def test_a_list_that_is_wrong_writes_nothing(tree: Path) -> None:
 
 def test_the_repository_is_written_already(trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheels, "ask", lambda pins, source: pytest.fail(f"asked for {pins}"))
-    assert trainyard("versions", "wheels").out == "every image pins what it should\n"
+    assert trainyard("versions", "wheels").out == "every image pins its packages\n"
 
 
 def test_what_nobody_brings_is_an_error(
@@ -122,8 +122,8 @@ def test_what_nobody_brings_is_an_error(
     monkeypatch.setattr(wheels, "ask", index)
     ended = trainyard("versions", "wheels", "--all")
     assert ended.code == 1
-    assert ended.out == "written: images/a/requirements.txt\na: jax asks for numpy, which is absent\n"
-    assert "name it under `without`" in ended.error()
+    assert ended.out == "written: images/a/requirements.txt\na: jax requires numpy, which is absent\n"
+    assert "list them under `without`" in ended.error()
 
 
 @pytest.mark.parametrize(("python", "taken"), [(">=3.9", True), ("", True), ("<3.13,>=3.9", False)])
@@ -142,5 +142,5 @@ def test_a_package_that_is_not_for_the_images_python(python: str, taken: bool, m
     if taken:
         assert wheels.ask({"one-two": "1.0"}, source=False)["one-two"].hash == "sha256:ab"
         return
-    with pytest.raises(TrainyardError, match=r"one-two asks for Python <3\.13,>=3\.9.*images have 3\.13"):
+    with pytest.raises(TrainyardError, match=r"one-two requires Python <3\.13,>=3\.9.*images have Python 3\.13"):
         wheels.ask({"one-two": "1.0"}, source=False)

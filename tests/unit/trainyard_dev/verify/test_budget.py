@@ -110,13 +110,13 @@ def test_an_allowance_raises_every_ceiling_of_lines_and_that_of_bytes_by_forty_f
     raised = LEDGER | {"raised": [{"lines": 100, "by": "allowance: runs of pipelines"}, {"lines": 1, "by": "why not"}]}
     found = budget.figures(raised, classes.entries(raised), classes.tracked(tmp_path))
     assert [one.most for one in found] == [1601, 141, 500 + 45 * 101, 121]
-    assert of_budget(tmp_path, raised) == ["files.yaml: nothing allows the raise by `why not`"]
+    assert of_budget(tmp_path, raised) == ["files.yaml: `why not` does not raise a ceiling"]
 
 
 def test_a_raise_by_a_decision_needs_its_page(git: Git, tmp_path: Path) -> None:
     page = "docs/decisions/0099-larger.md"
     raised = LEDGER | {"raised": [{"lines": 1, "by": page}]}
-    assert of_budget(tmp_path, raised) == [f"files.yaml: nothing allows the raise by `{page}`"]
+    assert of_budget(tmp_path, raised) == [f"files.yaml: `{page}` does not raise a ceiling"]
     (tmp_path / page).parent.mkdir(parents=True)
     (tmp_path / page).write_text("# Larger\n")
     assert of_budget(tmp_path, raised) == []
@@ -127,7 +127,7 @@ def test_a_raise_by_a_decision_needs_its_page(git: Git, tmp_path: Path) -> None:
     [
         ("docs/runs/one.csv", 501, "docs/runs/one.csv: 501 recorded lines, more than 500"),
         ("docs/page.md", 501, "docs/page.md: 501 generated lines, more than 500"),
-        ("gen/b.py", 1, "gen/b.py: files.yaml lists it as generated, and no command makes it"),
+        ("gen/b.py", 1, "gen/b.py: files.yaml lists it as generated, but no command generates it"),
     ],
 )
 def test_a_file_that_is_not_as_its_class_says(git: Git, tmp_path: Path, file: str, lines: int, message: str) -> None:
@@ -139,10 +139,10 @@ def test_a_file_that_is_not_as_its_class_says(git: Git, tmp_path: Path, file: st
 def test_a_list_that_does_not_fit_the_tree(git: Git, tmp_path: Path) -> None:
     ledger = LEDGER | {"generated": [{"command": "x", "files": ["gen/*", "docs/runs/one.csv", "gone/*"]}]}
     assert of_classes(tmp_path, ledger) == [
-        "files.yaml: no tracked file is gone/*",
-        "docs/page.md: it is made by `bin/trainyard versions sync`",
+        "files.yaml: no tracked file matches gone/*",
+        "docs/page.md: `bin/trainyard versions sync` generates it",
         "files.yaml: docs/runs/one.csv is listed twice",
-        "docs/runs/one.csv: files.yaml lists it as generated, and no command makes it",
+        "docs/runs/one.csv: files.yaml lists it as generated, but no command generates it",
     ]
 
 

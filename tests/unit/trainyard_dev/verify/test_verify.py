@@ -102,13 +102,13 @@ def test_a_tree_that_agrees(tree: Path) -> None:
 CHANGES = [
     # file, text there, what it becomes, the whole message
     ("versions.yaml", "volcano: 1.14.1", "volcano: 1.14.0",
-     "versions.yaml: components.volcano is 1.14.0, tools.volcano.version is v1.14.1. make both alike."),
+     "versions.yaml: components.volcano is 1.14.0, tools.volcano.version is v1.14.1. use one version."),
     ("versions.yaml", "gitVersion: v1.34.2", "gitVersion: v1.34.1",
      "versions.yaml: tools.kubernetes.stamp x.gitVersion is v1.34.1. write v1.34.2."),
     ("versions.yaml", "    stamp:", "    family: nothing\n    stamp:",
-     "versions.yaml: tools.kubernetes.family is nothing. name the tool set that it is a further version of."),
+     "versions.yaml: tools.kubernetes.family is nothing. name the tool set of the other versions."),
     ("versions.yaml", "pause:3.10.1", "pause:3.9",
-     "versions.yaml: images.pause has the tag 3.9. use the version of what is in it: 3.10.1."),
+     "versions.yaml: images.pause has the tag 3.9. use the version of its contents: 3.10.1."),
     ("versions.yaml", "bin: [vc-scheduler]", "bin: [vc-nothing]",
      "versions.yaml: images.vc-scheduler needs vc-nothing, which no tool set builds. add it under tools."),
     ("versions.yaml", "kindest/node:v1.34.2", "kindest/node:v1.34.0",
@@ -116,51 +116,51 @@ CHANGES = [
     ("tools/router/go.mod", "replace o.example => example.org/fork v2.2.1", "",
      "tools/router/go.mod: example.org/fork is not required. write: require example.org/fork v2.2.1."),
     ("tools/pause/go.mod", "tools/pause", "tools/paus",
-     "tools/pause/go.mod: its module has another name than in versions.yaml. write: module trainyard.io/tools/pause."),
+     "tools/pause/go.mod: the module's name differs from versions.yaml. write: module trainyard.io/tools/pause."),
     ("pyproject.toml", "click>=8,<9", "click>=8",
-     "pyproject.toml: `click>=8` has no two bounds. write NAME>=LEAST,<NEXT."),
+     "pyproject.toml: `click>=8` lacks a lower or upper bound. write NAME>=LEAST,<NEXT."),
     ("pyproject.toml", "click>=8,<9", "click>=8.2,<9",
-     "requirements.lock: click is 8.1. pyproject.toml allows <9,>=8.2: make both alike."),
+     "requirements.lock: click is 8.1. pyproject.toml allows <9,>=8.2: use one version."),
     ("requirements.lock", "kfp-kubernetes==2.0\n", "",
-     "requirements.lock: Kfp_Kubernetes is absent. pyproject.toml allows <2.1,>=2.0: make both alike."),
+     "requirements.lock: Kfp_Kubernetes is absent. pyproject.toml allows <2.1,>=2.0: use one version."),
     ("requirements.lock", "extra==1.0", "extra~=1.0",
      "requirements.lock:5: `extra~=1.0` is not an exact pin. write NAME==VERSION."),
     ("requirements.lock", "extra==1.0", "extra==1.1",
-     "requirements.lock: extra 1.1 is pinned, 1.0 is installed. run the command by bin/trainyard."),
+     "requirements.lock: extra 1.1 is pinned, 1.0 is installed. run the command with bin/trainyard."),
     ("requirements.lock", "extra==1.0", "extra==1.0\nmore==1.0",
-     "requirements.lock: more 1.0 is pinned, absent is installed. run the command by bin/trainyard."),
+     "requirements.lock: more 1.0 is pinned, absent is installed. run the command with bin/trainyard."),
     ("images/b/requirements.txt", "numpy==1.26", "numpy",
      "images/b/requirements.txt:4: `numpy --hash=sha256:1` is not an exact pin. write NAME==VERSION with its hash."),
     ("images/b/requirements.txt", "minio==7.2", "minio==7.1",
-     "images/b/requirements.txt: minio is 7.1, due is 7.2. run `bin/trainyard versions wheels`."),
+     "images/b/requirements.txt: minio is 7.1, must be 7.2. run `bin/trainyard versions wheels`."),
     ("images/b/requirements.txt", "minio==7.2", "Mini_O==7.2",
-     "images/b/requirements.txt: mini-o is 7.2, due is absent. run `bin/trainyard versions wheels`."),
+     "images/b/requirements.txt: mini-o is 7.2, must be absent. run `bin/trainyard versions wheels`."),
     ("images/requirements.yaml", "[numpy]", "[numpy, click]",
-     "images/b/requirements.txt: click is absent, due is 8.1. run `bin/trainyard versions wheels`."),
+     "images/b/requirements.txt: click is absent, must be 8.1. run `bin/trainyard versions wheels`."),
     ("images/requirements.yaml", "[numpy]", "[numpy, other]",
      "images/requirements.yaml: other of b has no version. add it under `versions`."),
     ("images/requirements.yaml", "1.26", "1.24",
-     "images/requirements.yaml: numpy 1.24 of b is not an exception. remove it."),
+     "images/requirements.yaml: numpy 1.24 of b does not differ. remove it."),
     ("images/requirements.yaml", "{numpy: 1.26}", "{numpy: 1.26, click: 8.0}",
-     "images/requirements.yaml: b has no click to make an exception of. remove it."),
+     "images/requirements.yaml: b does not have click, which `otherwise` lists. remove it."),
     ("images/requirements.yaml", "minio: 7.2,", "minio: 7.2, click: 8.1,",
-     "images/requirements.yaml: click is in requirements.lock, too. remove it from `versions`."),
+     "images/requirements.yaml: click is also in requirements.lock. remove it from `versions`."),
     ("images/requirements.yaml", "{b: {sets: [store], packages: [numpy]}}", "{}",
-     "images/b/requirements.txt: images/requirements.yaml does not name the image. add it there."),
+     "images/b/requirements.txt: images/requirements.yaml lacks the image. add it to that file."),
     ("images/requirements.yaml", "{b:", "{c: {packages: [click]}, b:",
      "images/c/requirements.txt: the file is missing. run `bin/trainyard versions wheels`."),
     ("images/b/Containerfile", "FROM scratch", "FROM alpine:3",
-     "images/b/Containerfile:4: it stands on alpine:3. use FROM ${BASE}, scratch or a stage of the same file."),
+     "images/b/Containerfile:4: it is based on alpine:3. use FROM ${BASE}, scratch or a stage of the same file."),
     ("charts/trainyard/Chart.yaml", "name: volcano", "name: volcanoes",
-     "charts/trainyard/Chart.yaml: the part volcanoes has no pin. add it to versions.yaml under components."),
+     "charts/trainyard/Chart.yaml: the component volcanoes has no pin. add it under components in versions.yaml."),
     ("charts/trainyard/templates/a.yaml", "image:", "image: ghcr.io/other/thing:1\nother:",
      "charts/trainyard/templates/a.yaml:1: the image ghcr.io/other/thing:1 is not in versions.yaml. "
-     "add it to versions.yaml under images, or use one from there."),
+     "add it under images in versions.yaml, or use an image from there."),
     ("manifests/jobs/a.yaml", "docker.io/trainyard/platform:0.1.0", "example.org/own/thing:1",
      "manifests/jobs/a.yaml:2: the image example.org/own/thing:1 is not in versions.yaml. "
-     "add it to versions.yaml under images, or use one from there."),
+     "add it under images in versions.yaml, or use an image from there."),
     ("manifests/jobs/a.yaml", "[sh]", "[x, --image, busybox:latest]",
-     "manifests/jobs/a.yaml:3: an image has the tag latest. name an exact tag."),
+     "manifests/jobs/a.yaml:3: an image has tag latest. use an exact tag."),
     ("tools/router/go.mod", "fork v2.2.1", "fork v2.2.0",
      "tools/router/go.mod: it is not up to date (example.org/fork v2.2.1). run `bin/trainyard versions sync`."),
     ("manifests/jobs/a.yaml", "image: docker.io/trainyard/platform:0.1.0", "image: docker.io/trainyard/platform",
@@ -168,8 +168,8 @@ CHANGES = [
     ("images/b/Containerfile", "debian:bookworm-1", "other:1",
      f"images/b/Containerfile:1: the default base is docker.io/library/other:1. write ARG BASE={BASE}."),
     ("charts/trainyard/values.yaml", "repository: trainyard/platform", "repository: some/thing",
-     "charts/trainyard/values.yaml: x.image.tag is of some/thing, which is not in versions.yaml. "
-     "add it to versions.yaml under images, or use one from there."),
+     "charts/trainyard/values.yaml: x.image.tag is from some/thing, which is not in versions.yaml. "
+     "add it under images in versions.yaml, or use an image from there."),
 ]  # fmt: skip
 
 
@@ -208,9 +208,7 @@ def test_a_further_version_of_a_set_makes_no_image(tree: Path) -> None:
 def test_a_tool_folder_nobody_builds(tree: Path) -> None:
     (tree / "tools/stray").mkdir()
     (tree / "tools/stray/go.mod").write_text("module m\n")
-    assert found(tree) == [
-        "tools/stray: versions.yaml has no tool set of this name. add it there or remove the folder."
-    ]
+    assert found(tree) == ["tools/stray: versions.yaml lacks a tool set with this name. add it, or remove the folder."]
 
 
 def test_latest_in_versions(tree: Path) -> None:
@@ -236,7 +234,7 @@ def test_the_command_lists_everything_at_once(
 ) -> None:
     monkeypatch.setattr(verify, "ROOT", tree)
     assert trainyard("verify").out == (
-        "every copy of a pin agrees with versions.yaml, and every generated file is up to date\n"
+        "every copy of a pin matches versions.yaml, and every generated file is up to date\n"
         "files were not counted: this is not a git checkout\n"
     )
     change(tree, "pyproject.toml", '"0.1.0"', '"0.1.1"')
@@ -244,7 +242,7 @@ def test_the_command_lists_everything_at_once(
     ended = trainyard("verify")
     assert ended.code == 1
     assert [line.partition(":")[0] for line in ended.out.splitlines()] == ["pyproject.toml", "versions.yaml"]
-    assert ended.error() == "2 differences. change the files named above."
+    assert ended.error() == "2 differences. fix the files listed above."
 
 
 def test_a_broken_versions_file(tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

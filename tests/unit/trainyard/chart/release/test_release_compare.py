@@ -111,4 +111,4 @@ def test_a_change_that_can_t_be_made_refuses(found: summary.Summary) -> None:
     found.changes.append(Change("changed", "PriorityClass p", ("value",)))
     with pytest.raises(TrainyardError, match="nobody can change value of PriorityClass p"):
         summary.refuse_blocked(found)
-    assert "PriorityClass p (CAN'T BE CHANGED): value" in summary.table(found)
+    assert "PriorityClass p (IMMUTABLE): value" in summary.table(found)

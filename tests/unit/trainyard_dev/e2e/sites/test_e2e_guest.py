@@ -192,7 +192,7 @@ def test_a_good_guest_has_no_problems() -> None:
 def test_each_fact_that_differs_is_a_problem(name: str, seen: str | None) -> None:
     facts = GOOD | {name: seen} if seen else {key: value for key, value in GOOD.items() if key != name}
     [error] = kernel_nfs.judge(facts)
-    assert error.startswith(f"{name}: {seen or 'nothing'!r} was seen")
+    assert error.startswith(f"{name}: found {seen or 'nothing'!r}, expected ")
 
 
 def test_an_export_that_is_open_to_all_is_a_problem() -> None:

@@ -32,7 +32,7 @@ def test_what_the_agent_sends_is_what_the_check_wants(tracking: Server, tmp_path
     asked = sent(tracking, tmp_path, "0")
     assert asked[-1]["call"] == "runs/update"
     checked._require_sent(asked, "seeing-x")
-    with pytest.raises(CheckError, match="the run is"):
+    with pytest.raises(CheckError, match="the runs are"):
         checked._require_sent(asked, "seeing-y")
 
 
