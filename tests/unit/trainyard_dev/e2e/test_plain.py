@@ -49,7 +49,7 @@ def test_where_no_server_fills_in_the_command_adopt_does() -> None:
     assert plain.send(context, [job], fills=False) == ["job.batch/plain"]
     (made,) = yaml.safe_load(sent[0])["items"]
     assert made["spec"]["activeDeadlineSeconds"] and fill.TOLD in made["metadata"]["annotations"]
-    with pytest.raises(CheckError, match=r"trainyard adopt ended with 2: .*without apiVersion or kind"):
+    with pytest.raises(CheckError, match=r"trainyard adopt exited with 2: .*without apiVersion or kind"):
         plain.send(context, [{"spec": {}}], fills=False)
     plain.send(context, [job], fills=True)
     assert "activeDeadlineSeconds" not in sent[1]
