@@ -83,7 +83,7 @@ def test_the_table_names_no_other_team(server: ApiServer, cluster: None) -> None
     done = show(server, VIEWER)
     assert done.exit_code == 0 and "speech" not in done.output
     assert "gpu   NVIDIA-H100  2      8     3     1      1     4    1 on 1 node" in done.stdout
-    assert "in all queues together 1 job waits for 8 GPUs" in done.stdout
+    assert "in all queues, 1 job waits for 8 GPUs" in done.stdout
 
 
 def test_another_teams_numbers_are_refused_and_its_name_taken_for_none_of_yours(

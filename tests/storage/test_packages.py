@@ -29,7 +29,7 @@ def test_the_first_run_installs_and_the_second_asks_no_index(pod, server: Server
         asked.clear()
         code, said = second.run("\ntiny-upper==1.5\n")
         assert (code, asked) == (0, []), said
-        assert "packages: 2 that are in the store" in said
+        assert "packages: 2 from the store" in said
     assert second.program("tiny-upper", PATH=os.environ["PATH"]) == (0, "tiny-upper 1.5\n")
     assert len(stored(server)) == 1
 

@@ -24,7 +24,7 @@ def test_packages_of_an_image_that_has_changed_are_installed_anew(pod, tmp_path:
         code, said = without.run("tiny-upper\n")
         assert code == 0 and "installed again" in said, said
         assert without.command("-c", "import tiny_lower") == (0, "")
-        assert "2 that are in the store" in pod(url).run("tiny-upper\n")[1]
+        assert "2 from the store" in pod(url).run("tiny-upper\n")[1]
 
 
 def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -59,7 +59,7 @@ def installed(context: Context) -> None:
             figures["seconds"] = _trained(context, folder, version, "installed trainyard-tiny")
         title = "the same requirements are not installed twice"
         with context.recorder.check("train.requirements-again", title) as figures:
-            figures["seconds"] = _trained(context, folder, version, "1 that are in the store")
+            figures["seconds"] = _trained(context, folder, version, "1 from the store")
         title = "packages_to_install of a component uses the same wheels; an unavailable package is refused"
         with context.recorder.check("pipelines.packages", title) as figures:
             (Path(scratch) / "needs.py").write_text(PIPELINE.format(f"trainyard-tiny=={version}"))
