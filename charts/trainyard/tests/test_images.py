@@ -127,7 +127,7 @@ def test_a_pod_without_pull_secrets_gets_them(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_not_understood_stops_the_packaging(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="0 of 1 images were understood"):
+    with pytest.raises(TrainyardError, match="0 of 1 images were recognized"):
         adapted(tmp_path, TEMPLATE.replace('"{{ .Values.image.repository }}:{{ .Values.image.tag }}"', '"demo:1"'))
 
 
