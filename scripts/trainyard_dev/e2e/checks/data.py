@@ -66,7 +66,7 @@ def put(context: Context) -> None:
             for words in (("put", folder, "shared/mnist"), ("delete", "shared/mnist"), ("put", folder, "raw-data/x")):
                 code, out, said = runs.trainyard(context, "data", *words, check=False)
                 require(code and not out, f"`data {words[0]} {words[-1]}` ended with {code}: {out}")
-                figures[f"{words[0]} {words[-1]}"] = said.strip().splitlines()[-1][:300]
+                figures[f"{words[0]} {words[-1]}"] = " ".join(said.strip().splitlines()[-2:])[:300]
             require("only the platform engineer can upload" in figures["put shared/mnist"], figures["put shared/mnist"])
             require("keys of the store itself" in figures["put raw-data/x"], figures["put raw-data/x"])
 

@@ -68,7 +68,7 @@ def installed(context: Context) -> None:
             require(seen.output("fit") == version, f"the step imported {seen.output('fit')!r}, not {version}")
             (Path(scratch) / "lacks.py").write_text(PIPELINE.format("trainyard-tiny==0.1"))
             code, _, said = runs.trainyard(context, "submit", Path(scratch) / "lacks.py", team=OTHER, check=False)
-            due = "no run gets the package trainyard-tiny==0.1: there is trainyard-tiny"
+            due = "no run gets the package trainyard-tiny==0.1: available: trainyard-tiny"
             require(code == 2 and due in said, f"submit exited with {code}: {said[-500:]}")
         title = "the error names an unavailable package, with a hint"
         with context.recorder.check("train.requirements-line", title) as figures:

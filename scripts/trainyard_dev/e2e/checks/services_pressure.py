@@ -45,9 +45,9 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
     every = max(context.contract["priorityClasses"], key=lambda one: int(one["value"]))["name"]
     wants: dict[str, tuple[str, dict[str, Any], str]] = {
         "training class, another scheduler": (
-            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace"),
+            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would preempt"),
         "the platform's class": (NAMESPACE, {"priorityClassName": platform}, f"priority class {platform} is "),
-        "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "that serve others"),
+        "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "are not for teams"),
         "training class, elsewhere": (shop, {"priorityClassName": every}, "is for training in teams' namespaces"),
         "the platform's class, elsewhere": (shop, {"priorityClassName": platform}, "is for the platform's own pods"),
     }  # fmt: skip
