@@ -15,6 +15,7 @@ from trainyard_dev.versions import installs
 from trainyard_dev.versions import load as versions
 
 WORDS = ("safe", "steps", "blocked")
+LISTS = ("preconditions", "steps", "tested")  # of strings
 TERM = re.compile(r"(>=|<=|=|>|<)?([0-9][0-9A-Za-z.+-]*)")
 
 
@@ -84,9 +85,11 @@ def _verdict(name: str, entry: dict[str, Any]) -> Verdict:
         problem = "`steps` must be set if, and only if, the verdict is `steps`"
     elif not entry.get("why"):
         problem = "`why` is missing"
+    elif wrong := [one for key in LISTS for one in entry.get(key) or () if not isinstance(one, str)]:
+        problem = f"{wrong[0]} is not a string: put it in quotes"
     if problem:
         raise TrainyardError(problem, where=f"charts/{name}/{FILE}, from {entry.get('from')} to {entry.get('to')}")
-    lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}
+    lists = {name: tuple(entry.get(name) or ()) for name in LISTS}
     return Verdict(name, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
 
 

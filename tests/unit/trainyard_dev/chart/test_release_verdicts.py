@@ -65,6 +65,10 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
         ("verdict: fine", "verdict is 'fine', not one of safe, steps, blocked"),
         ("verdict: safe, steps: [x]", "`steps` must be set if, and only if, the verdict is `steps`"),
         ("verdict: steps", "`steps` must be set if, and only if, the verdict is `steps`"),
+        (
+            "verdict: steps, steps: [{No restore runs: wait}]",
+            "{'No restore runs': 'wait'} is not a string: put it in quotes",
+        ),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, error: str) -> None:
