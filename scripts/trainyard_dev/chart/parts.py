@@ -43,14 +43,15 @@ def copy(source: Path, target: Path) -> None:
 
 def crd_files() -> dict[str, list[Path]]:
     """CRD files from each chart's module that the chart includes. Raises TrainyardError for a missing one."""
-    found = {}
-    for one in all_components():
-        if one.crds:
-            found[one.name] = [tools.module_dir(one.pin) / file for file in one.crds.files]
-            for missing in (file for file in found[one.name] if not file.exists()):
-                hint = "correct `crds` in its component.yaml, or the kind's plural in kinds/registry.py"
-                raise TrainyardError(f"the module of {one.name} has no CRD file {missing.name}", hint=hint)
-    return found
+    return {one.name: [_crd(one, file) for file in one.crds.files] for one in all_components() if one.crds}
+
+
+def _crd(one: Component, file: str) -> Path:
+    path = tools.module_dir(one.pin) / file
+    if not path.exists():
+        hint = "correct `crds` in its component.yaml, or the kind's plural in kinds/registry.py"
+        raise TrainyardError(f"the module of {one.name} has no CRD file {path.name}", hint=hint)
+    return path
 
 
 def upstream_values(name: str) -> dict[str, Any]:
