@@ -96,6 +96,12 @@ def test_each_endpoint_means_pods_that_are_there_and_no_others(everything: Objec
         assert relabelled(rules, meta_of(some, "")) is None, "it has no address yet"
     assert taken == {
         **{endpoint["name"]: {f"trainyard-{endpoint['name']}"} for endpoint in components.endpoints()},
+        "training-operator": {"trainyard-training-operator"},
+        "nfs-provisioner": {"trainyard-nfs-provisioner"},
+        "logs": {"trainyard-logs"},
+        "metrics-server": {"trainyard-metrics-server"},
+        "login": {"trainyard-login"},
+        **{name.removeprefix("trainyard-"): {name} for name in SERVICES},
         "volcano-scheduler": {"trainyard-scheduler"},
         "volcano-controllers": {"trainyard-controllers"},
         "workflow-controller": {f"trainyard-workflow-controller-{team['name']}" for team in TEAMS},

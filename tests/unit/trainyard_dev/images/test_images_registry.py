@@ -105,5 +105,5 @@ def test_loading_an_image_that_is_not_there() -> None:
 def test_loading_an_image_without_a_cluster() -> None:
     engine = FakeEngine()
     engine.images = {"me/app:1", "no-registry"}
-    with pytest.raises(TrainyardError, match=r"registry is not running\. run "):
+    with pytest.raises(TrainyardError, match=r"registry is not running\. run `trainyard cluster up`"):
         lifecycle.load_image(engine, "me/app:1")
