@@ -38,6 +38,8 @@ POD_SECURITY = {
 }
 CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 LOG_S = 3  # how long the last lines of an ended pod may take
+# A network policy applies some seconds after a pod starts: kind-agent syncs every 3 s, and later on a new node.
+SETTLE = "sleep 8"
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 

@@ -1,7 +1,7 @@
 """Network policies are enforced, not only stored."""
 
 from trainyard import components
-from trainyard_dev.e2e.context import SYSTEM, Context, way
+from trainyard_dev.e2e.context import SETTLE, SYSTEM, Context, way
 from trainyard_dev.e2e.entry import check
 from trainyard_dev.e2e.recorder import Figures, require
 
@@ -15,8 +15,7 @@ def policies(context: Context, figures: Figures) -> None:
     lines = [way(services[name], port) for name, port in targets.values()]
     for what, line in zip(targets, lines, strict=True):
         figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
-    # A policy takes effect a moment after a pod starts: the first seconds don't count.
-    pod = context.pod("net", "sleep 3\n" + "\n".join(lines))
+    pod = context.pod("net", "\n".join([SETTLE, *lines]))
     seen = context.run_pod(pod)[1].split()
     figures |= {f"{what} from a pod": answer for what, answer in zip(targets, seen, strict=True)}
     nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
@@ -49,7 +48,7 @@ def series_closed(context: Context) -> int:
         labels = ",".join(f"{key}={value}" for key, value in one["pods"].items())
         for pod in context.kubectl.get("pods", "-n", SYSTEM, "-l", labels)[:1]:
             targets[one["name"]] = (pod["status"]["podIP"], int(one["port"]))
-    script = "sleep 3\n" + "\n".join(way(*place, seconds=2) for place in targets.values())
+    script = "\n".join([SETTLE, *(way(*place, seconds=2) for place in targets.values())])
     seen = context.run_pod(context.pod("net-series", script))[1].split()
     require(len(seen) == len(targets), f"the probing pod printed {seen}")
     found = [name for name, answer in zip(targets, seen, strict=True) if answer == "open"]
@@ -66,7 +65,7 @@ def storage_closed(context: Context, figures: Figures) -> None:
     connect = way(host, 2049)
     for node in (context.cpu_node, context.gpu_nodes[0]):
         figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
-    pod = context.pod("nfs-direct", f"sleep 3; {connect}", node=context.cpu_node)
+    pod = context.pod("nfs-direct", f"{SETTLE}; {connect}", node=context.cpu_node)
     figures["from a pod"] = context.run_pod(pod)[1]
     nodes = [seen for place, seen in figures.items() if place != "from a pod"]
     require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")

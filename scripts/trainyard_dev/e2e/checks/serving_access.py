@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, runs
-from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, way
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SETTLE, Context, way
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.sites import served
 from trainyard_dev.e2e.sites.served import MODEL
@@ -55,7 +55,7 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
 
 def reached(context: Context, namespace: str) -> str:
     """open or closed: the connection from a new pod of a namespace to the model."""
-    pod = context.pod("serving-way", f"sleep 3; {way(f'{served.NAME}.{NAMESPACE}.svc', 80)}")
+    pod = context.pod("serving-way", f"{SETTLE}; {way(f'{served.NAME}.{NAMESPACE}.svc', 80)}")
     return context.run_pod(pod, namespace=namespace)[1].split()[-1]
 
 

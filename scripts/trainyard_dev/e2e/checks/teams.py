@@ -8,7 +8,7 @@ from minio.error import S3Error
 
 from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
-from trainyard_dev.e2e.context import SYSTEM, Context, member
+from trainyard_dev.e2e.context import SETTLE, SYSTEM, Context, member, way
 from trainyard_dev.e2e.entry import APART, FIRST, RELEASE_CODE, UPGRADES, VOLUMES, check
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, Layer, helm, layer
@@ -178,7 +178,7 @@ def _pod_sees(context: Context, team: dict[str, Any], write: str = "") -> dict[s
     script = f"""
 echo "{write or "x"}" > /workspace/note-{NAME}; echo group $(stat -c %g /workspace/note-{NAME})
 touch /shared/x 2>/dev/null && echo shared writable || echo shared read-only
-sleep 3; timeout 4 bash -c "</dev/tcp/$KUBERNETES_SERVICE_HOST/443" 2>/dev/null && echo api open || echo api closed
+{SETTLE}; echo api $({way("$KUBERNETES_SERVICE_HOST", 443)})
 ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo token none"""
     if not write:
         script += f"; rm /workspace/note-{NAME}"
