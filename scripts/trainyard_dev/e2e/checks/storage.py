@@ -5,7 +5,7 @@ import json
 from trainyard.pipelines.local.dataset import FILES
 from trainyard_dev.e2e import cronjobs, runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.entry import DATA, FIRST, STORAGE_CODE, VOLUMES, WAITS, check
+from trainyard_dev.e2e.entry import DATA, FIRST, GPUS, STORAGE_CODE, VOLUMES, WAITS, check
 from trainyard_dev.e2e.recorder import Figures, possible, require
 
 EXAMPLE_S = 180
@@ -55,7 +55,7 @@ def fill_cache(context: Context, figures: Figures) -> None:
 
 
 @check("storage.rwx", title="two users on two nodes write to a shared volume, which is archived on deletion", main=True,
-       shares={VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
+       shares={GPUS, VOLUMES}, inputs=STORAGE_CODE)  # fmt: skip
 def shared(context: Context, figures: Figures) -> None:
     """One volume, two nodes, two users: written here, appended there; archived when deleted."""
     name, mount = "rwx-check", {"rwx-check": "/v"}
