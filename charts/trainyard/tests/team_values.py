@@ -16,6 +16,7 @@ VISION = {
     "maxGpusPerJob": 4,
     "quota": {"all": {"pods": 50, "gpus": 8}, "training-high": {"gpus": 2}, "training-low": {}},
     "storage": {"maxClaim": "20Gi"},
+    "fill": {"deadlineSeconds": 7200, "keepSeconds": 3600},
     "egress": [{"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}]}],
 }
 SPEECH = {"name": "speech", "gid": 20002}

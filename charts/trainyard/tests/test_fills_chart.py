@@ -16,6 +16,7 @@ SERVES = [f"admissionregistration.k8s.io/v1/{KIND}"]
 TEAMS = {
     "global": {
         "contract": {
+            "teamDefaults": {"fill": {"deadlineSeconds": 1800, "keepSeconds": 900}},
             "teams": [
                 {"name": "vision", "gid": 20001, "fill": {"deadlineSeconds": 3600}},
                 {"name": "speech", "gid": 20002, "fill": {"enabled": False}},
@@ -122,8 +123,8 @@ def test_what_namespaces_say(filling: Objects) -> None:
     told = {name: defaults_in(spaces[name]["annotations"]) for name in ("vision", "speech", "counted")}
     amounts = {"cpu": "100m", "memory": "256Mi"}
     limits = {"cpu-limit": "8", "memory-limit": "16Gi"}
-    assert told["vision"] == {"deadline": "3600", "keep": "86400", **amounts, **limits}
-    assert told["counted"] == {"deadline": "86400", "keep": "86400", "priority": "training-normal", **amounts}
+    assert told["vision"] == {"deadline": "3600", "keep": "900", **amounts, **limits}
+    assert told["counted"] == {"deadline": "1800", "keep": "900", "priority": "training-normal", **amounts}
     off = {name for name in told if spaces[name]["labels"].get("trainyard.io/fill") == "off"}
     assert off == {"speech"}
 
