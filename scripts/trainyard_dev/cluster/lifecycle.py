@@ -127,7 +127,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
             if not nodes.kernel_has_nfs():
                 nodes.install_userspace_nfs(engine, node.name)
     with progress.step("pod networking, network policies and local volumes (kind-agent)"):
-        kubectl("apply", "--server-side", "-f", config.MANIFESTS / "kind-agent.yaml")
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", config.MANIFESTS / "kind-agent.yaml")
     with progress.step("nodes ready"):
         kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=240s", timeout=250)
     return kubectl
