@@ -8,9 +8,9 @@ from trainyard_dev import campaigns
 from trainyard_dev.bench import kfp, summary
 from trainyard_dev.bench.runner import FOLDER
 from trainyard_dev.e2e import runs
-from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import ALONE, DATA, KFP_IMAGES, TENSORFLOW, TORCH, check
-from trainyard_dev.e2e.recorder import Figures, had, require
+from trainyard_dev.e2e.recorder import Figures, had, require, until
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
 STEPS, MANY_S, FEW_S = 500, 2400, 420
@@ -38,7 +38,7 @@ def cost(context: Context, figures: Figures) -> None:
         many = runs.succeed(context, FLOWS / file, "-p", items, *options, timeout=MANY_S)
         require(len(many.pods) == STEPS, f"{many.name} had {len(many.pods)} pods, not {STEPS}")
         found[kfp.MANY, column] = _seconds(many)
-        runs.forget(context, many)
+        _deleted(context, many)
     made = kfp.figures(found)
     summary.write_made(made, FOLDER)
     kfp.draw(made, FOLDER)
@@ -46,6 +46,13 @@ def cost(context: Context, figures: Figures) -> None:
     over = [one.id for one in made if one.bound and one.value > one.bound]
     require(not over, f"above the goal: {', '.join(over)}")
     campaigns.ended("kfp-cost", good=True)
+
+
+def _deleted(context: Context, seen: Seen) -> None:
+    """Deletes a run, and waits until its pods are gone: their deletion must not slow the next run."""
+    runs.forget(context, seen)
+    pods = ("pods", "-n", NAMESPACE, "-l", f"{runs.OF_RUN}={seen.name}")
+    until(lambda: not context.kubectl.get(*pods), FEW_S, f"pods of {seen.name} remain after {FEW_S} s")
 
 
 def _seconds(seen: Seen) -> float:
