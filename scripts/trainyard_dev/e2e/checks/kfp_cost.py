@@ -8,7 +8,7 @@ from trainyard_dev import campaigns
 from trainyard_dev.bench import kfp, summary
 from trainyard_dev.bench.runner import FOLDER
 from trainyard_dev.e2e import runs
-from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import ALONE, DATA, KFP_IMAGES, TENSORFLOW, TORCH, check
 from trainyard_dev.e2e.recorder import Figures, had, require, until
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
@@ -51,7 +51,7 @@ def cost(context: Context, figures: Figures) -> None:
 def _deleted(context: Context, seen: Seen) -> None:
     """Deletes a run, and waits until its pods are gone: their deletion must not slow the next run."""
     runs.forget(context, seen)
-    pods = ("pods", "-n", NAMESPACE, "-l", f"{runs.OF_RUN}={seen.name}")
+    pods = ("pods", "-n", seen.team, "-l", f"{runs.OF_RUN}={seen.name}")
     until(lambda: not context.kubectl.get(*pods), FEW_S, f"pods of {seen.name} remain after {FEW_S} s")
 
 
