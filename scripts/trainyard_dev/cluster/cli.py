@@ -40,7 +40,7 @@ def up(name: str, provider: str, images: str, gpu: str, gpus: int, login: bool) 
     """Create a cluster: a control plane, two GPU nodes, one CPU node."""
     spec = MockGpuSpec(count=gpus)
     engine = engines.find(provider)
-    chosen = detect.choose(gpu, engine=engine.name)
+    chosen = detect.choose(gpu)
     options = lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids, chosen.reason, login)
     lifecycle.up(engine, options)
     click.echo(f"\nThe cluster is up. Use it with:\n  export KUBECONFIG={lifecycle.kubeconfig(name)}")

@@ -14,6 +14,7 @@ from trainyard_dev.cluster.nodes import Mount
 from trainyard_dev.versions import load
 
 MANIFESTS = ROOT / "manifests" / "cluster"
+POOL = "trainyard.io/pool"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -28,7 +29,7 @@ class Node:
     @property
     def has_gpus(self) -> bool:
         """Whether the cluster's configuration puts it into the GPU pool."""
-        return self.labels.get("trainyard.io/pool") == "gpu"
+        return self.labels.get(POOL) == "gpu"
 
 
 def check_name(name: str) -> str:
@@ -40,24 +41,29 @@ def check_name(name: str) -> str:
     return name
 
 
-def template() -> dict[str, Any]:
-    """The kind configuration in the repository."""
-    return yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
+def template(gpu: str = "mock") -> dict[str, Any]:
+    """The kind configuration in the repository. One node has all real GPUs; the others are then CPU nodes."""
+    config = yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
+    if gpu == "real":
+        for spec in [one for one in config["nodes"] if one.get("labels") == {POOL: "gpu"}][1:]:
+            spec["labels"] = {POOL: "cpu"}
+    return config
 
 
-def nodes(cluster: str) -> list[Node]:
+def nodes(cluster: str, gpu: str = "mock") -> list[Node]:
     """The nodes in kind's order, with kind's names."""
     made: list[Node] = []
-    for spec in template()["nodes"]:
+    for spec in template(gpu)["nodes"]:
         same = sum(node.role == spec["role"] for node in made)
         suffix = str(same + 1) if same else ""
         made.append(Node(f"{cluster}-{spec['role']}{suffix}", spec["role"], spec.get("labels", {})))
     return made
 
 
-def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = ()) -> str:
+def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = (), *,
+           gpu: str = "mock") -> str:  # fmt: skip
     """The YAML for `kind create cluster --config`; `mounts` by node name, `patches` for kubeadm."""
-    config = template()
+    config = template(gpu)
     pins = load().tools
     # kubeadm of another minor version uses other arguments.
     lazy = {"extraEnvs": [{"name": "GOGC", "value": "400"}]}  # the same as images/node sets for the other programs

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from trainyard.shell import run, uninterrupted
 from trainyard_dev import proxies, tools
 from trainyard_dev.cluster import config, login, nodes
 from trainyard_dev.engine import Engine, check_builder
+from trainyard_dev.gpu import cdi
 from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import registry
 from trainyard_dev.images.source import Source
@@ -42,6 +42,11 @@ class Options:
     uuids: tuple[str, ...] = ()
     gpu_reason: str = ""
     login: bool = False
+
+    @property
+    def nodes(self) -> list[config.Node]:
+        """The cluster's nodes."""
+        return config.nodes(self.name, self.gpu)
 
 
 def kubeconfig(name: str) -> Path:
@@ -109,7 +114,8 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
     with progress.step("node folders"):
         mounts = _mounts(engine, options, base)
         patches = [login.patch()] if options.login else []
-        file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name, patches))
+        text = config.render(image, mounts, name, patches, gpu=options.gpu)
+        file = config.write(kubeconfig(name).parent / "kind.yaml", text)
     with progress.step("kind create cluster"):
         _raise_inotify()
         words = ["create", "cluster", "--name", name, "--config", str(file), "--kubeconfig", str(kubeconfig(name))]
@@ -121,9 +127,11 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         )
     kubectl = Kubectl(kubeconfig(name))
     with progress.step("GPU devices and NFS client on nodes"):
-        for node in config.nodes(name):
+        for node in options.nodes:
             if node.has_gpus and options.gpu == "mock":
                 nodes.make_devices(engine, node.name, options.spec.count)
+            elif node.has_gpus:
+                engine.exec(node.name, ["ldconfig"])  # the links to the driver's libraries, such as libcuda.so.1
             if not nodes.kernel_has_nfs():
                 nodes.install_userspace_nfs(engine, node.name)
     with progress.step("pod networking, network policies and local volumes (kind-agent)"):
@@ -223,33 +231,21 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
     if not nodes.kernel_has_nfs():
         shared.append(nodes.userspace_nfs(engine, base))
     mounts = {}
-    for node in config.nodes(options.name):
+    for node in options.nodes:
         mounts[node.name] = list(shared)
         if node.has_gpus and options.gpu == "mock":
             mounts[node.name].append(nodes.mock_gpus(options.name, node.name, options.spec))
+        elif node.has_gpus:
+            mounts[node.name] += [nodes.Mount(host, path) for path, host in cdi.files().items()]
     if options.login:
         mounts[f"{options.name}-{login.CONTROL_PLANE}"].append(login.prepared(options.name))
-    if options.gpu == "real":
-        gpu_nodes = [node.name for node in config.nodes(options.name) if node.has_gpus]
-        for name, uuids in share_gpus(options.uuids, gpu_nodes).items():
-            mounts[name] += [nodes.Mount(Path("/dev/null"), f"/var/run/nvidia-container-devices/{u}") for u in uuids]
     return mounts
 
 
 def gpus_due(options: Options) -> dict[str, int]:
     """How many GPUs each node of the GPU pool must offer."""
-    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
-    if options.gpu == "mock":
-        return dict.fromkeys(names, options.spec.count)
-    return {name: len(uuids) for name, uuids in share_gpus(options.uuids, names).items()}
-
-
-def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
-    """Distributes real GPUs to nodes in turn, so that each is offered once.
-
-    The NVIDIA container runtime gives a GPU to a container that mounts the GPU's UUID as a path.
-    """
-    return {name: list(uuids[index :: len(names)]) for index, name in enumerate(names)}
+    count = options.spec.count if options.gpu == "mock" else len(options.uuids)
+    return {node.name: count for node in options.nodes if node.has_gpus}
 
 
 def _check_machine(engine: Engine) -> None:

@@ -6,7 +6,7 @@ import sys
 import click
 
 from trainyard.terminal import coloured
-from trainyard_dev.doctor import examine, gpus, table
+from trainyard_dev.doctor import examine, table
 from trainyard_dev.doctor.finding import Wanted, healthy
 from trainyard_dev.doctor.probes import Machine
 
@@ -19,12 +19,10 @@ from trainyard_dev.doctor.probes import Machine
 @click.pass_context
 def doctor(context: click.Context, images: str, gpu: str, provider: str, output: str) -> None:
     """Check this machine, and show how to fix what it lacks. Exits with 0 if nothing is missing, otherwise with 1."""
-    machine = Machine()
-    findings = examine(machine, Wanted(images, gpu, provider))
-    known = gpus.KNOWN if gpu == "real" or gpus.is_real(machine) else ()
+    findings = examine(Machine(), Wanted(images, gpu, provider))
     if output == "json":
-        click.echo(json.dumps(table.data(findings, known), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(table.data(findings), indent=2, ensure_ascii=False))
     else:
         colour = coloured(sys.stdout)
-        click.echo(table.render(findings, known, colour=colour), nl=False, color=colour)
+        click.echo(table.render(findings, colour=colour), nl=False, color=colour)
     context.exit(0 if healthy(findings) else 1)

@@ -5,12 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from trainyard_dev.doctor.finding import Finding, healthy
-from trainyard_dev.doctor.gpus import KnownIssue
 
 PAINT = {"ok": "32", "warn": "33", "missing": "31", "not needed": "2"}
 
 
-def render(findings: Sequence[Finding], known: Sequence[KnownIssue] = (), *, colour: bool = False) -> str:
+def render(findings: Sequence[Finding], *, colour: bool = False) -> str:
     """Renders a line for each finding under its group's heading, the hint below it, and the verdict last."""
     longest = max((len(f.check) for f in findings), default=0)
     lines: list[str] = []
@@ -25,10 +24,6 @@ def render(findings: Sequence[Finding], known: Sequence[KnownIssue] = (), *, col
         lines.append(f"  {state}  {finding.check:<{longest}}  {finding.found}")
         if finding.hint:
             lines.append(f"  {'':<10}  {'':<{longest}}  hint: {finding.hint}")
-    if known:
-        lines += ["", "Known issues of real GPUs on kind"]
-        for issue in known:
-            lines += [f"  {issue.symptom}", f"    why:  {issue.why} ({issue.threads})", f"    hint: {issue.hint}"]
     return "\n".join([*lines[1:], "", verdict(findings)]) + "\n"
 
 
@@ -42,10 +37,9 @@ def verdict(findings: Sequence[Finding]) -> str:
     return f"This machine meets all requirements of `make e2e`{note}."
 
 
-def data(findings: Sequence[Finding], known: Sequence[KnownIssue] = ()) -> dict[str, Any]:
+def data(findings: Sequence[Finding]) -> dict[str, Any]:
     """The findings as plain data."""
     return {
         "ok": healthy(findings),
         "checks": [asdict(f) for f in findings],
-        "known_issues": [asdict(k) for k in known],
     }

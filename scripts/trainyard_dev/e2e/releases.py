@@ -29,12 +29,7 @@ Change = str | dict[str, Any]
 # Keys that are deleted with their option, and differ when it comes back.
 PASSING = {f"{RELEASE}-logs-s3", f"{RELEASE}-prometheus-store"}
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
-REAL_GPUS = {
-    "global": {"contract": {"gpuImages": "cuda"}},
-    "nodePrep": {"driverRoot": "/"},
-    "nvidia-device-plugin": {"nvidiaDriverRoot": "/"},
-    "monitoring": {"mockGpus": {"enabled": False}},
-}
+REAL_GPUS = ROOT / "manifests" / "cluster" / "real-gpus.yaml"
 
 
 def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
@@ -63,9 +58,7 @@ def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="values-") as folder:
         files = [tree / "charts" / RELEASE / "profiles" / "kind.yaml"]
         if context.gpu == "real":  # the profile names the mock driver's folder
-            file = Path(folder) / "real-gpus.yaml"
-            file.write_text(yaml.safe_dump(REAL_GPUS))
-            files.append(file)
+            files.append(REAL_GPUS)
         if tree == ROOT:
             table = Path(folder) / "stand-ins.yaml"
             table.write_text(yaml.safe_dump(stand_in.values()))

@@ -53,7 +53,7 @@ def run(options: Options) -> bool:
         whether every check passed.
     """
     engine, images = engines.find(options.provider), source.choose(options.images)
-    chosen = detect.choose(options.gpu, engine=engine.name)
+    chosen = detect.choose(options.gpu)
     name = config.check_name(options.name)
     ids = selection.chosen(options.only, full=options.full)
     cluster = lifecycle.Options(
@@ -127,13 +127,13 @@ def _cluster(
             recorder.spans += [
                 Span("cluster", name.partition(" (")[0], start, end) for name, start, end in progress.steps
             ]
-        figures |= {"nodes": len(config.nodes(options.name)), "images": options.source.kind}
+        figures |= {"nodes": len(options.nodes), "images": options.source.kind}
         return Context(
             options.name,
             engine,
             kubectl,
             recorder,
-            config.nodes(options.name),
+            options.nodes,
             options.gpu,
             options.spec,
             not nodes.kernel_has_nfs(),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from threading import RLock
 
-from trainyard_dev.cluster import config, lifecycle
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.e2e import releases, runs
 from trainyard_dev.e2e.context import Context
 
@@ -22,7 +22,7 @@ def make(first: Context, options: lifecycle.Options) -> Context:
         lifecycle.down(first.engine, cluster)
         options = replace(options, name=cluster)
         kubectl = lifecycle.up(first.engine, options, first.supply)
-        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster),
+        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=options.nodes,
                        gpus=lifecycle.gpus_due(options), contract={}, layers=[], claims=set(), helm=RLock(),
                        in_use=lambda lock: False, second=None)  # fmt: skip
         with releases.values(made) as files:

@@ -2,14 +2,11 @@
 
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainyard import shell
 from trainyard.errors import TrainyardError, UsageError
-from trainyard_dev.doctor import gpus, probes
-from trainyard_dev.doctor.finding import Wanted
 
 KINDS = ("auto", "mock", "real")
 _PROC = Path("/proc/driver/nvidia")
@@ -54,18 +51,14 @@ def find_real(proc: Path = _PROC) -> RealGpus | None:
 def choose(
     kind: str,
     *,
-    engine: str = "auto",
     real: RealGpus | None = None,
     look: bool = True,
-    obstacles: Sequence[str] | None = None,
 ) -> GpuChoice:
     """Decides between the machine's own GPUs and mock ones; a cluster never has both.
 
     Args:
-        kind: `auto` uses real GPUs where containers are set up to get them; `mock` and `real` insist.
-        engine: docker or podman, which would pass them to containers.
+        kind: `real` uses the machine's own; `mock` does not, nor does `auto`: real ones have not run a cluster yet.
         real, look: with `look=False`, `real` is taken as what the machine has; for tests and repeated calls.
-        obstacles: what keeps containers from getting them; None: the doctor finds them.
 
     Raises:
         UsageError: an unknown kind.
@@ -82,19 +75,10 @@ def choose(
             )
         return GpuChoice("mock", "no GPU found" if kind == "auto" else "GPU=mock is set")
     shown = f"{found.count} x {found.model}, driver {found.driver}, reported by {found.source}"
-    if kind == "mock":
-        return GpuChoice("mock", f"GPU=mock is set; this machine's GPUs stay unused ({shown})")
-    if kind == "auto":
-        lacking = _obstacles(engine) if obstacles is None else obstacles
-        if lacking:
-            why = "; ".join(lacking)
-            return GpuChoice("mock", f"containers cannot use this machine's GPUs ({why}): see `trainyard doctor`")
+    if kind != "real":
+        why = "GPU=mock is set" if kind == "mock" else "GPU=real is not set"
+        return GpuChoice("mock", f"{why}; this machine's GPUs stay unused ({shown})")
     return GpuChoice("real", shown, found)
-
-
-def _obstacles(engine: str) -> list[str]:
-    """The doctor's findings that keep containers from this machine's GPUs."""
-    return [f"{one.check}: {one.found}" for one in gpus.obstacles(probes.Machine(), Wanted(engine=engine))]
 
 
 def _from_smi() -> RealGpus | None:

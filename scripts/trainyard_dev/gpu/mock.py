@@ -126,10 +126,12 @@ def prepare_node(folder: Path, node: str, spec: MockGpuSpec, *, library: Path | 
         part.mkdir(parents=True, exist_ok=True)
     for part in (folder, folder / "usr", folder / "usr/lib", folder / LIBRARY_FOLDER, folder / CONF.parent):
         part.chmod(0o755)
-    _write(folder / LIBRARY_FOLDER / LIBRARY, library.read_bytes())
-    link = folder / LIBRARY_FOLDER / "libnvidia-ml.so"
-    if not link.is_symlink():
-        link.symlink_to(LIBRARY)
+    versioned = f"libnvidia-ml.so.{spec.driver}"  # the driver's own layout, by which nvidia-ctk finds its libraries
+    _write(folder / LIBRARY_FOLDER / versioned, library.read_bytes())
+    for name, target in ((LIBRARY, versioned), ("libnvidia-ml.so", LIBRARY)):
+        link = folder / LIBRARY_FOLDER / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
     _write(folder / CONF, conf.encode())
     _write(folder / FAULT, b"")
     return folder

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from trainyard_dev.cluster.nodes import forget_stale
 
 LISTED = """REF TYPE DIGEST SIZE PLATFORMS LABELS
-docker.io/trainyard/platform:0.4.0 application/vnd.oci.image.manifest.v1+json sha256:old 26.2 MiB linux/amd64 managed
-docker.io/trainyard/base:0.4.0     application/vnd.oci.image.manifest.v1+json sha256:b   26.2 MiB linux/amd64 managed
-docker.io/trainyard/trainer:0.4.0  application/vnd.oci.image.manifest.v1+json sha256:t   26.2 MiB linux/amd64 managed
+site.invalid/trainyard/platform:0.4.0 application/vnd.oci.image.manifest.v1+json sha256:old 26.2 MiB linux/amd64 managed
+site.invalid/trainyard/base:0.4.0     application/vnd.oci.image.manifest.v1+json sha256:b   26.2 MiB linux/amd64 managed
+site.invalid/trainyard/trainer:0.4.0  application/vnd.oci.image.manifest.v1+json sha256:t   26.2 MiB linux/amd64 managed
 registry.k8s.io/pause:3.10         application/vnd.oci.image.manifest.v1+json sha256:p   0.2 MiB  linux/amd64 managed
 """
 
@@ -28,7 +28,7 @@ class Node:
 
 def test_only_what_the_registry_has_anew_is_removed() -> None:
     node = Node()
-    images = "docker.io/trainyard"
+    images = "site.invalid/trainyard"
     served = {f"{images}/platform:0.4.0": "sha256:new", f"{images}/base:0.4.0": "sha256:b", f"{images}/absent:1": "x"}
     stale = forget_stale(node, "lab-worker", served)  # type: ignore[arg-type]
     assert stale == node.removed == [f"{images}/platform:0.4.0"]
@@ -36,11 +36,11 @@ def test_only_what_the_registry_has_anew_is_removed() -> None:
 
 def test_an_image_that_is_still_being_made_is_removed_at_once() -> None:
     node = Node()
-    forget_stale(node, "lab-worker", {"docker.io/trainyard/trainer:0.4.0": ""})  # type: ignore[arg-type]
-    assert node.removed == ["docker.io/trainyard/trainer:0.4.0"]
+    forget_stale(node, "lab-worker", {"site.invalid/trainyard/trainer:0.4.0": ""})  # type: ignore[arg-type]
+    assert node.removed == ["site.invalid/trainyard/trainer:0.4.0"]
 
 
 def test_nothing_is_removed_where_all_is_as_served() -> None:
     node = Node()
-    assert forget_stale(node, "lab-worker", {"docker.io/trainyard/base:0.4.0": "sha256:b"}) == []  # type: ignore[arg-type]
+    assert forget_stale(node, "lab-worker", {"site.invalid/trainyard/base:0.4.0": "sha256:b"}) == []  # type: ignore[arg-type]
     assert node.removed == []

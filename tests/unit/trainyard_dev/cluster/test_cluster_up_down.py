@@ -12,6 +12,7 @@ from pretended_machine import UP, Call, Machine
 from trainyard.errors import TrainyardError
 from trainyard_dev import engine as engines
 from trainyard_dev.cluster import lifecycle
+from trainyard_dev.gpu import cdi, detect
 from trainyard_dev.images import registry, source
 
 
@@ -125,7 +126,15 @@ def test_a_registry_that_never_answers(machine: Machine, trainyard: Call, monkey
     assert machine.state() == []
 
 
-def test_real_gpus_are_dealt_out_once() -> None:
-    """Two nodes never get the same GPU; with one GPU the second node gets none."""
-    assert lifecycle.share_gpus(["a", "b", "c"], ["n1", "n2"]) == {"n1": ["a", "c"], "n2": ["b"]}
-    assert lifecycle.share_gpus(["a"], ["n1", "n2"]) == {"n1": ["a"], "n2": []}
+def test_one_node_has_all_real_gpus(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = detect.RealGpus(2, "NVIDIA H200", 143771, "570.86.15", ("GPU-1", "GPU-2"), "nvidia-smi")
+    monkeypatch.setattr(detect, "find_real", lambda: found)
+    monkeypatch.setattr(cdi, "files", lambda: {"/there": Path("/usr/lib64/libcuda.so.570.86.15")})
+    assert trainyard(*UP[:-1], "real", "--name", "lab").code == 0
+    made = yaml.safe_load((machine.cache / "clusters/lab/kind.yaml").read_text())["nodes"]
+    assert [node.get("labels", {}).get("trainyard.io/pool") for node in made] == [None, "gpu", "cpu", "cpu"]
+    mounted = [any(mount["containerPath"] == "/there" for mount in node["extraMounts"]) for node in made]
+    assert mounted == [False, True, False, False]
+    assert [call for call in machine.calls() if "mknod" in call or "ldconfig" in call] == ["exec lab-worker ldconfig"]
+    options = lifecycle.Options("lab", source.Source("build", "x"), "real", uuids=found.uuids)
+    assert lifecycle.gpus_due(options) == {"lab-worker": 2}
