@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import ssl
 import tempfile
@@ -46,16 +47,23 @@ def local_ref(image: Image, base: str) -> str:
     return f"localhost/trainyard/build/{image.name}:{content_key(image, base)}"
 
 
-def build(engine: Engine, image: Image, base: str) -> str:
+def runs_anywhere(image: Image) -> bool:
+    """Whether an image holds Go programs and data alone, so that it can be built for another architecture here."""
+    file = ROOT / image.dir / "Containerfile"
+    return bool(image.bin) and re.findall(r"^FROM (?:--\S+ )?(\S+)", file.read_text(), re.M)[-1] == "scratch"
+
+
+def build(engine: Engine, image: Image, base: str, arch: str = "") -> str:
     """Builds the image unless the engine has this content already.
 
     Args:
         base: the image for `BASE` in Containerfiles; images on the older suite use its counterpart.
+        arch: another architecture, such as arm64, for an image that `runs_anywhere`.
 
     Returns:
         the reference in the engine's store.
     """
-    tag = local_ref(image, base)
+    tag = f"{local_ref(image, base)}{arch and f'-{arch}'}"
     if engine.has_image(tag):
         return tag
     if not (ROOT / image.dir / "Containerfile").exists():
@@ -64,7 +72,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{image.name}-", dir=cache_dir() / "work") as folder:
         context = Path(folder)
-        containerfile = _stage(image, context)
+        containerfile = _stage(image, context, arch)
         # Host networking: package registries may only be reachable from the host.
         engine(
             "build",
@@ -76,6 +84,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             tag,
             *_certificates(),
             *proxies.for_builds(),
+            *(["--platform", f"linux/{arch}"] if arch else []),
             "--build-arg",
             f"BASE={stands_on}",
             "--build-arg",
@@ -86,11 +95,12 @@ def build(engine: Engine, image: Image, base: str) -> str:
             timeout=1800,
             hint="check the network and the disk (`trainyard doctor`), then try again; finished builds are kept",
         )
-    imports.check(engine, image, tag)
+    if not arch:
+        imports.check(engine, image, tag)
     return tag
 
 
-def _stage(image: Image, context: Path) -> Path:
+def _stage(image: Image, context: Path, arch: str) -> Path:
     """Creates the build context: the inputs, `bin/`, `files/`; returns the Containerfile to use."""
     top = ROOT / image.context
     for entry in sorted({image.dir, *image.inputs}):
@@ -102,7 +112,7 @@ def _stage(image: Image, context: Path) -> Path:
             shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP))
     for name in image.bin:
         (context / "bin").mkdir(exist_ok=True)
-        shutil.copy2(tools.binary(name), context / "bin" / name)
+        shutil.copy2(tools.binary(name, arch=arch), context / "bin" / name)
     for name, place in image.files.items():
         tool, path = place.split(":", 1)
         found, target = tools.module_dir(tool) / path, context / "files" / name

@@ -10,6 +10,7 @@ import yaml
 from trainyard.paths import ROOT
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import packages
+from trainyard_dev.images.build import local_ref
 from trainyard_dev.versions import Image
 
 PAGE = "docs/images.md"
@@ -51,10 +52,11 @@ def of_pins(root: Path, image: str) -> dict[str, str]:
     return found
 
 
-def of_image(engine: Engine, image: Image) -> dict[str, Any]:
-    """What Python finds in a local image. Raises TrainyardError."""
+def of_image(engine: Engine, image: Image, base: str) -> dict[str, Any]:
+    """What Python finds in a local image, built on `base`. Raises TrainyardError."""
     hint = f"build it first: bin/trainyard images build {image.name}"
-    said = engine("run", "--rm", "--network=none", "--entrypoint=python3", image.ref, "-c", ASK, hint=hint).stdout
+    argv = ("run", "--rm", "--pull=never", "--network=none", "--entrypoint=python3", local_ref(image, base), "-c", ASK)
+    said = engine(*argv, hint=hint).stdout
     found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
     return found
 

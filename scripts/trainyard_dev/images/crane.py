@@ -10,7 +10,9 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from trainyard_dev.progress import Progress
 from trainyard_dev.tools.build import binary
 
 NAME = "org.opencontainers.image.ref.name"
+MOUNTED_BYTES = 50e6  # layers of another image that a registry takes over; less, such as the base, is sent again
 CONTAINERD = "io.containerd.image.name"  # the annotation that `ctr image import` reads
 
 
@@ -60,7 +63,7 @@ def under(prefix: str, ref: str) -> str:
 def digest(ref: str, *, plain: bool = False) -> str:
     """Digest of a tag in the registry, or "" if the tag is missing."""
     try:
-        return _crane("digest", ref, plain=plain)
+        return call("digest", ref, plain=plain)
     except MissingError:
         return ""
 
@@ -75,15 +78,15 @@ def save(items: Sequence[Item], path: Path, *, platform: str = "") -> None:
     for item in sorted(items, key=lambda item: item.ref):
         with progress.step(item.ref):
             index.unlink(missing_ok=True)  # crane adds to it; a layout without it is not finished
-            _crane("pull", "--format", "oci", item.at, folder, platform=platform)
+            call("pull", "--format", "oci", item.at, folder, platform=platform)
             [entry] = json.loads(index.read_text())["manifests"]
             entries.append(entry | {"annotations": {NAME: item.ref, CONTAINERD: item.ref}})
             index.unlink()
     media = "application/vnd.oci.image.index.v1+json"
     index.write_text(json.dumps({"schemaVersion": 2, "mediaType": media, "manifests": entries}, indent=1))
-    _crane("layout", "gc", folder)  # remains of another save
+    call("layout", "gc", folder)  # remains of another save
     if path != folder:
-        _pack(folder, path)
+        pack(folder, path)
 
 
 def load(path: Path, prefix: str, *, plain: bool = False) -> dict[str, str]:
@@ -103,7 +106,7 @@ def load(path: Path, prefix: str, *, plain: bool = False) -> dict[str, str]:
             with progress.step(to):
                 # crane pushes a layout of one image.
                 (one / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [entry]}))
-                _crane("push", one, to, plain=plain)
+                call("push", one, to, plain=plain)
                 done[to] = _arrived(to, entry["digest"], plain)
     return done
 
@@ -111,18 +114,62 @@ def load(path: Path, prefix: str, *, plain: bool = False) -> dict[str, str]:
 def mirror(items: Sequence[Item], prefix: str, *, plain: bool = False, platform: str = "") -> dict[str, str]:
     """Copies images from their registries to HOST[/PATH], through this machine's memory only.
 
-    Sources are named by digest, since crane contacts every registry without TLS if one of them has none.
+    Prints their sizes first. An interrupted call can be resumed: neither complete images nor complete blobs are sent
+    again.
     """
-    progress, done = Progress(len(items), f"Images to {prefix}"), {}
-    for item in items:
-        to = under(checked(prefix), item.ref)
+    targets = {under(checked(prefix), item.ref): item for item in items}
+    with ThreadPoolExecutor(8) as pool:
+        sources = dict(zip(targets, pool.map(lambda item: _source(item.at, platform), targets.values()), strict=True))
+        there = dict(zip(targets, pool.map(lambda to: digest(to, plain=plain), targets), strict=True))
+    done = {to: one.digest for to, one in sources.items() if there[to] == one.digest}
+    for to, one in sources.items():
+        print(f"{_megabytes(one.blobs):>10}  {to}{'  there already' if to in done else ''}")
+    due = {to: one for to, one in sources.items() if to not in done}
+    whole, part = (_megabytes(dict(ChainMap(*(one.blobs for one in some.values())))) for some in (sources, due))
+    print(f"{len(sources)} images, {whole}; to copy: {len(due)} images, {part}")
+    progress = Progress(len(due), f"Images to {prefix}")
+    for to, one in due.items():
         with progress.step(to):
-            wanted = _crane("digest", item.at, platform=platform)
-            if digest(to, plain=plain) != wanted:
-                repository = re.sub(r"(:[^/:]+|@.*)$", "", item.at)
-                _crane("copy", f"{repository}@{wanted}", to, plain=plain)
-            done[to] = _arrived(to, wanted, plain)
+            near = max(done, key=lambda other: one.shared(sources[other]), default="")
+            if near and one.shared(sources[near]) > MOUNTED_BYTES:  # layers that the registry need not receive again
+                below = f"@{done[near]}"
+                call("copy", _repository(near) + below, _repository(to) + below, plain=plain)
+            call("copy", one.ref, to, plain=plain)
+            done[to] = _arrived(to, one.digest, plain)
     return done
+
+
+@dataclass(frozen=True)
+class _Source:
+    """An image to copy, by digest, since crane contacts every registry without TLS if one of them has none.
+
+    `blobs` has the bytes of each layer, of all platforms.
+    """
+
+    ref: str
+    digest: str
+    blobs: dict[str, int]
+
+    def shared(self, other: "_Source") -> int:
+        """Bytes of the layers that both have."""
+        return sum(size for key, size in self.blobs.items() if key in other.blobs)
+
+
+def _source(at: str, platform: str) -> _Source:
+    found, repository = call("digest", at, platform=platform), _repository(at)
+    manifest = json.loads(call("manifest", f"{repository}@{found}"))
+    blobs = {one["digest"]: one["size"] for one in manifest.get("layers", ())}
+    for one in manifest.get("manifests", ()):
+        blobs |= _source(f"{repository}@{one['digest']}", "").blobs
+    return _Source(f"{repository}@{found}", found, blobs)
+
+
+def _repository(ref: str) -> str:
+    return re.sub(r"(:[^/:]+|@.*)$", "", ref)
+
+
+def _megabytes(blobs: Mapping[str, int]) -> str:
+    return f"{sum(blobs.values()) / 1e6:,.1f} MB"
 
 
 def _arrived(ref: str, wanted: str, plain: bool) -> str:
@@ -132,7 +179,7 @@ def _arrived(ref: str, wanted: str, plain: bool) -> str:
     return found
 
 
-def _crane(*argv: str | Path, plain: bool = False, platform: str = "") -> str:
+def call(*argv: str | Path, plain: bool = False, platform: str = "") -> str:
     """crane's output. Raises MissingError or another TrainyardError, depending on its message."""
     flags = [*(["--insecure"] if plain else []), *(["--platform", platform] if platform else [])]
     with _logins() as env:
@@ -207,8 +254,8 @@ def _check_blobs(folder: Path) -> None:
                 raise TrainyardError(f"sha256:{path.name} is damaged", where=str(folder), hint="save it again")
 
 
-def _pack(folder: Path, file: Path) -> None:
-    """Packs a layout's folder into one tar file, under a temporary name first, and removes the folder."""
+def pack(folder: Path, file: Path) -> None:
+    """Packs a folder into one tar file, under a temporary name first, and removes the folder."""
     part = file.with_name(f"{file.name}.part")
     anonymous = lambda member: member.replace(mtime=0, uid=0, gid=0, uname="", gname="", deep=False)  # noqa: E731
     with tarfile.open(part, "w") as tar:

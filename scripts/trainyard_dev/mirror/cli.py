@@ -22,6 +22,7 @@ _wanted = click.option("--images", "wanted", default="auto", show_default=True, 
 _platform = click.option("--platform", default="", metavar="OS/ARCH", help="Only this platform of each image.")
 _pins = click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                      help="Write values with our images by digest to this file.")  # fmt: skip
+_cuda = click.option("--cuda", is_flag=True, help="Include images with CUDA (several GB each).")
 _plain = click.option("--plain-http", "plain", is_flag=True, help="Use HTTP: the registry has no TLS.")
 
 
@@ -58,14 +59,15 @@ def list_images(profile: str, files: tuple[Path, ...], output: str) -> None:
 @images.command()
 @_selection
 @_wanted
+@_cuda
 @_platform
 @click.argument("target", metavar="FILE.tar|DIR", type=click.Path(path_type=Path))
-def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platform: str) -> None:
+def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, cuda: bool, platform: str) -> None:
     """Save every image of an installation as an OCI layout: one tar file, or a folder.
 
     An interrupted save goes on where it was. A tar file needs twice its room while it is made.
     """
-    with _readable(profile, files, wanted) as items:
+    with _readable(profile, files, wanted, cuda) as items:
         crane.save(items, target, platform=platform)
 
 
@@ -82,18 +84,20 @@ def load(archive: Path, prefix: str, plain: bool, pins: Path | None) -> None:
 @images.command()
 @_selection
 @_wanted
+@_cuda
 @_platform
 @_plain
 @_pins
 @click.argument("prefix", metavar="HOST[/PATH]")
-def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, platform: str, plain: bool,
+def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, cuda: bool, platform: str, plain: bool,
            pins: Path | None) -> None:  # fmt: skip
     """Copy every image of an installation into a registry, without a file between.
 
-    What nobody publishes is built here first. Log in to the registry with docker or podman before.
+    The command builds images that are not published, prints the size of each image, and copies those that the
+    registry lacks. To resume after an interruption, repeat it. Log in to the registry with docker or podman first.
     """
     to = crane.checked(prefix)  # before anything is built
-    with _readable(profile, files, wanted) as items:
+    with _readable(profile, files, wanted, cuda) as items:
         _done(crane.mirror(items, to, plain=plain, platform=platform), to, pins)
 
 
@@ -105,9 +109,15 @@ def _done(pushed: dict[str, str], prefix: str, pins: Path | None) -> None:
         click.echo(f"written: {pins}, for helm --values")
 
 
-def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[crane.Item]]:
+def _readable(
+    profile: str, files: tuple[Path, ...], wanted: str, cuda: bool
+) -> AbstractContextManager[list[crane.Item]]:
     refs = [image.ref for image in listing.listed(profile, values=files)]
-    return sources.readable(engines.find(), refs, wanted)
+    large = {image.ref: image for image in load_versions().images.values() if image.large and not cuda}
+    if omitted := [large[ref] for ref in refs if ref in large]:
+        named = ", ".join(f"{image.name} ({image.large} GB)" for image in omitted)
+        click.echo(f"Omitted: {named}. To include them, add --cuda.")
+    return sources.readable(engines.find(), [ref for ref in refs if ref not in large], wanted)
 
 
 @images.command()
@@ -146,7 +156,10 @@ def show_contents(name: str, run: bool) -> None:
     known = load_versions().images
     if name not in known:
         raise UsageError(f"unknown image: {name}", hint=f"use one of {', '.join(known)}")
-    found = contents.of_image(engines.find(), known[name]) if run else contents.of_pins(ROOT, name)
+    found = contents.of_pins(ROOT, name)
+    if run:
+        engine = engines.find()
+        found = contents.of_image(engine, known[name], source.choose("auto").base(engine))
     if not found:
         raise UsageError(f"{name} pins no framework", hint="ask the image itself with --run")
     click.echo(json.dumps(found, indent=1))
@@ -156,10 +169,10 @@ def show_contents(name: str, run: bool) -> None:
 @click.argument("registry_host", metavar="HOST")
 @_wanted
 @click.option("--all", "every", is_flag=True, help="Include upstream images; only with --images build.")
-@click.option("--cuda", is_flag=True, help="Include images with CUDA (several GB each).")
+@_cuda
 @_pins
 def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | None) -> None:
-    """Push our own images to HOST, a registry that a cluster's nodes reach; the chart's global.imageRegistry names it.
+    """Push our own images to HOST, a registry that a cluster's nodes reach: global.ownImageRegistry of the chart.
 
     HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
     """
@@ -187,5 +200,5 @@ def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | 
                 if pins and image.own:
                     pushed[target] = crane.digest(target)
     if pins:
-        pins.write_text(pinned.text(pushed, host))
+        pins.write_text(pinned.text(pushed, host, pinned.MIRROR if every else pinned.OURS))
         click.echo(f"written: {pins}, for helm --values")

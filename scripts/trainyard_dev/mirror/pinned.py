@@ -8,15 +8,17 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard.paths import CHART
 
+MIRROR, OURS = "imageRegistry", "ownImageRegistry"  # keys of `global`
 HEAD = "# Our own images as {prefix} holds them, by digest: a tag that somebody moves there changes nothing.\n"
 
 
-def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
-    """The file's text: `global.imageRegistry`, and the pushed images of `global.contract.images`.
+def text(pushed: Mapping[str, str], prefix: str, key: str = MIRROR, chart: Path = CHART) -> str:
+    """The file's text: the registry, and the pushed images of `global.contract.images`.
 
     Args:
         pushed: reference in the registry -> digest.
         prefix: HOST[/PATH] of the images.
+        key: the value that names it: MIRROR if it holds all images, OURS if it holds only ours.
 
     Raises:
         TrainyardError: none of our own images is among them, or the registry gave no digest of one.
@@ -28,7 +30,7 @@ def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
             "none of our images was pushed", where=prefix, hint="use a profile that installs some of our images"
         )
     tables = {table: pins for table, pins in found.items() if pins}
-    values = {"global": {"imageRegistry": prefix, "contract": tables}}
+    values = {"global": {key: prefix, "contract": tables}}
     return HEAD.format(prefix=prefix) + yaml.safe_dump(values, sort_keys=False, width=200)
 
 

@@ -36,9 +36,10 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
         missing = [
             image for image in {i.name: i for i in built.values()}.values() if not registry.is_pushed(image, base)
         ]
-        progress = Progress(len(missing), f"Images to build ({chosen.kind}: {chosen.reason})") if missing else None
+        title = f"Images to build before their sizes are known ({chosen.kind}: {chosen.reason})"
+        progress = Progress(len(missing), title if missing else "")
         for image in missing:
-            with progress.step(image.ref):  # type: ignore[union-attr]
+            with progress.step(image.ref):
                 registry.push(engine, image, base, address)
     return [Item(ref, under(address, ref) if ref in built else ref) for ref in refs]
 

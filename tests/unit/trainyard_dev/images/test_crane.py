@@ -4,11 +4,13 @@ import base64
 import functools
 import http.server
 import json
+import os
 import re
 import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from trainyard.shell import run
 from trainyard_dev.images import crane
 from trainyard_dev.tools.build import binary
 
-OWN, UPSTREAM = "docker.io/trainyard/demo:1", "nvcr.io/nvidia/plugin:v1"
+OWN, UPSTREAM = "site.invalid/trainyard/demo:1", "nvcr.io/nvidia/plugin:v1"
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
@@ -40,34 +42,43 @@ class Served:
         return re.findall(pattern, self.log.read_text())
 
     def blob(self, ref: str) -> Path:
-        """The file of an image's one layer."""
+        """The file of an image's last layer."""
         manifest = json.loads(run([binary("crane"), "manifest", crane.under(self.host, ref)]).stdout)
-        return self.disk.joinpath(*manifest["layers"][0]["digest"].split(":"))
+        return self.disk.joinpath(*manifest["layers"][-1]["digest"].split(":"))
+
+
+@contextmanager
+def serving(folder: Path, *program: str | Path) -> Iterator[Served]:
+    """An empty registry."""
+    log = folder / "log"
+    argv = program or (binary("crane"), "registry", "serve", "--address", "127.0.0.1:0", "--disk", folder)
+    with log.open("w") as file, subprocess.Popen(argv, stdout=file, stderr=file) as server:
+        while not (port := re.search(r"(?:serving on port |listening on 127.0.0.1:)(\d+)\D", log.read_text())):
+            assert server.poll() is None
+        try:
+            yield Served(f"127.0.0.1:{port[1]}", folder, log, {})
+        finally:
+            server.terminate()
 
 
 @pytest.fixture
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder, program = tmp_path_factory.mktemp("registry"), binary("crane")
-    log = folder / "log"
-    argv = [program, "registry", "serve", "--address", "127.0.0.1:0", "--disk", folder]
-    with log.open("w") as file, subprocess.Popen(argv, stderr=file) as server:
-        while not (port := re.search(r"serving on port (\d+)\n", log.read_text())):
-            assert server.poll() is None
-        host = f"127.0.0.1:{port[1]}"
+    with serving(folder) as made:
+        host = made.host
         own, several = (crane.under(host, ref) for ref in (OWN, UPSTREAM))
         for ref, text in ((own, "own"), (f"{host}/nvidia/plugin:base", "upstream's")):
             (folder / "file").write_text(text)
             with tarfile.open(folder / "layer.tar", "w") as tar:
                 tar.add(folder / "file", "file")
             run([program, "append", "--oci-empty-base", "-f", folder / "layer.tar", "-t", ref])
-        made = [f"{host}/nvidia/plugin:{platform[6:]}" for platform in PLATFORMS]
-        for ref, platform in zip(made, PLATFORMS, strict=True):
+        each = [f"{host}/nvidia/plugin:{platform[6:]}" for platform in PLATFORMS]
+        for ref, platform in zip(each, PLATFORMS, strict=True):
             run([program, "mutate", f"{host}/nvidia/plugin:base", "--set-platform", platform, "-t", ref])
-        run([program, "index", "append", *(word for ref in made for word in ("-m", ref)), "-t", several])
-        digests = {OWN: crane.digest(own), UPSTREAM: crane.digest(several)}
-        log.write_text("")
-        yield Served(host, folder, log, digests)
-        server.terminate()
+        run([program, "index", "append", *(word for ref in each for word in ("-m", ref)), "-t", several])
+        made.digests.update({OWN: crane.digest(own), UPSTREAM: crane.digest(several)})
+        made.log.write_text("")
+        yield made
 
 
 @pytest.mark.parametrize("name", ["images.tar", "images"])
@@ -127,6 +138,52 @@ def test_a_mirror_takes_over_blobs_of_its_own_registry(served: Served) -> None:
     served.log.write_text("")
     crane.mirror([served.item(OWN)], f"{served.host}/mirror")
     assert not served.asked(r"(?:PUT|POST) .*")
+
+
+def test_an_interrupted_mirror_goes_on_where_it_was(
+    served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sizes are printed before anything is copied; then only what the target lacks is sent."""
+    small, large, pair = "nvcr.io/nvidia/plugin:amd64", "nvcr.io/nvidia/plugin:large", UPSTREAM
+    (tmp_path / "layer").write_bytes(os.urandom(3_000_000))
+    with tarfile.open(tmp_path / "layer.tar", "w") as tar:
+        tar.add(tmp_path / "layer", "layer")
+    added = ("-b", served.item(small).at, "-f", tmp_path / "layer.tar", "-t", served.item(large).at)
+    run([binary("crane"), "append", *added])
+    layer, items = served.blob(large), [served.item(ref) for ref in (small, large, pair)]
+    with serving(tmp_path) as target:
+        kept = layer.rename(tmp_path / "kept")
+        with pytest.raises(TrainyardError, match=f"has no nvidia/plugin/blobs/sha256:{layer.name}"):
+            crane.mirror(items, target.host)
+        listed = rf" +3\.0 MB  {target.host}/nvidia/plugin:large\n(.*\n)*3 images, 3\.0 MB; to copy: 3 images, 3\.0 MB"
+        assert re.search(rf"{listed}(.*\n)+  \[1/3\] ", capsys.readouterr().out)
+        kept.rename(layer)
+        target.log.write_text("")
+        crane.mirror(items, target.host)
+        assert f"{target.host}/nvidia/plugin:amd64  there already\n" in (said := capsys.readouterr().out)
+        assert "3 images, 3.0 MB; to copy: 2 images, 3.0 MB\n" in said and "[2/2]" in said
+        sent = "".join(target.asked(r"PUT \S+/blobs/\S+"))
+        assert layer.name in sent and served.blob(small).name not in sent
+        target.log.write_text("")
+        crane.mirror(items, target.host)
+        assert "to copy: 0 images, 0.0 MB" in capsys.readouterr().out and not target.asked(r"(?:PUT|POST) .*")
+
+
+def test_layers_that_images_share_are_sent_once(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To Distribution's registry, which has layers by repository."""
+    child = crane.Item("site.invalid/trainyard/child:1", served.item(UPSTREAM).at)
+    storage = {"filesystem": {"rootdirectory": str(tmp_path)}}
+    config = {"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}}
+    (tmp_path / "config.yml").write_text(json.dumps(config))
+    with serving(tmp_path, binary("registry"), "serve", tmp_path / "config.yml") as target:
+        for least, sent in ((0, 0), (1e6, 1)):
+            monkeypatch.setattr(crane, "MOUNTED_BYTES", least)
+            target.log.write_text("")
+            crane.mirror([served.item(UPSTREAM), child], f"{target.host}/{sent}")
+            blob = served.blob("nvcr.io/nvidia/plugin:base").name
+            assert len(target.asked(rf"PUT /v2/{sent}/trainyard/child/blobs/\S+{blob}")) == sent
 
 
 def test_one_platform_of_several(served: Served) -> None:
@@ -201,7 +258,7 @@ def test_plain_http_is_spoken_here_and_where_it_is_asked_for(served: Served, mon
 
 
 def test_what_is_not_there(served: Served) -> None:
-    absent = crane.Item("docker.io/trainyard/absent:1", f"{served.host}/trainyard/absent:1")
+    absent = crane.Item("site.invalid/trainyard/absent:1", f"{served.host}/trainyard/absent:1")
     assert crane.digest(absent.at) == ""
     with pytest.raises(TrainyardError, match="has no trainyard/absent/manifests/1"):
         crane.mirror([absent], f"{served.host}/mirror")
@@ -245,7 +302,7 @@ def test_references(ref: str) -> None:
     assert crane.Item(ref, ref).ref == ref
 
 
-@pytest.mark.parametrize("ref", ["demo:1", "docker.io/trainyard/demo"])
+@pytest.mark.parametrize("ref", ["demo:1", "site.invalid/trainyard/demo"])
 def test_a_reference_without_host_or_tag_is_refused(ref: str) -> None:
     with pytest.raises(TrainyardError, match="is not a full image reference"):
         crane.Item(ref, ref)

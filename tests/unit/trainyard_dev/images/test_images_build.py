@@ -37,7 +37,7 @@ def test_the_key_changes_with_base_reference_and_inputs(image_tree: Path) -> Non
     keys = {
         images.content_key(DEMO, "base:1"),
         images.content_key(DEMO, "base:2"),
-        images.content_key(dataclasses.replace(DEMO, ref="docker.io/trainyard/demo:0.2.0"), "base:1"),
+        images.content_key(dataclasses.replace(DEMO, ref="site.invalid/trainyard/demo:0.2.0"), "base:1"),
         images.content_key(wider, "base:1"),
     }
     (image_tree / "shared/a.py").write_text("2")
@@ -72,7 +72,7 @@ def test_the_build_context_holds_binaries_and_module_files(
     (module / "files/sub/a.txt").write_text("from the module")
     (image_tree / "images/demo/note").write_text("input")
     (image_tree / "toolbin").write_text("program")
-    monkeypatch.setattr(images.tools, "binary", lambda name: image_tree / name)
+    monkeypatch.setattr(images.tools, "binary", lambda name, arch: image_tree / name)
     monkeypatch.setattr(images.tools, "module_dir", lambda name: module)
     image = dataclasses.replace(DEMO, bin=("toolbin",), files={"base": "tool:files", "one.txt": "tool:files/sub/a.txt"})
     seen: dict[str, str] = {}

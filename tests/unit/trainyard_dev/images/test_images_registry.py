@@ -18,7 +18,7 @@ from trainyard_dev.versions import load
     ("ref", "split"),
     [
         ("registry.k8s.io/coredns/coredns:v1.12.1", ("coredns/coredns", "v1.12.1")),
-        ("docker.io/trainyard/platform:0.1.0", ("trainyard/platform", "0.1.0")),
+        ("site.invalid/trainyard/platform:0.1.0", ("trainyard/platform", "0.1.0")),
         ("registry.k8s.io/pause:3.10", ("pause", "3.10")),
         ("localhost:5000/a/b:1", ("a/b", "1")),
     ],
@@ -44,7 +44,7 @@ def test_mirror_config_asks_the_own_registry_for_every_host(tmp_path: Path) -> N
 
 def test_pushed_counts_only_for_this_content_and_while_the_blobs_are_there(image_tree: Path, cache: Path) -> None:
     engine = FakeEngine()
-    image = dataclasses.replace(DEMO, also=("docker.io/trainyard/demo:extra",))
+    image = dataclasses.replace(DEMO, also=("site.invalid/trainyard/demo:extra",))
     assert not registry.is_pushed(image, "b")
     registry.push(engine, image, "b", "127.0.0.1:4321")
     targets = [call[-1] for call in engine.calls if call[0] == "push"]

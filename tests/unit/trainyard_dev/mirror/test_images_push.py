@@ -1,6 +1,7 @@
 """Images pushed to a site's registry by the command line."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,19 @@ def test_an_image_that_is_not_known_is_refused_with_those_that_are(
     ended = trainyard("images", "build", "absent")
     assert ended.code == 2 and "unknown image: absent" in ended.error()
     assert "trainer-torch-cuda" in ended.error()
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+def test_a_copy_has_images_with_cuda_only_where_they_are_requested(
+    trainyard: Any, monkeypatch: pytest.MonkeyPatch, cuda: bool
+) -> None:
+    """On-prem, whose GPUs compute. The rest of the command would build images."""
+    refs: list[str] = []
+    readable = lambda _, wanted, how: nullcontext(refs.extend(wanted) or [])  # noqa: E731
+    monkeypatch.setattr("trainyard_dev.mirror.sources.readable", readable)
+    ended = trainyard("images", "mirror", "registry.example.org", "--profile", "on-prem", *(["--cuda"] if cuda else []))
+    large = {image.name: image for image in load().images.values() if image.large}
+    line = "".join(f", {name} ({large[name].large} GB)" for name in sorted(large))[2:]
+    assert ended.code == 0 and (f"Omitted: {line}. To include them, add --cuda.\n" in ended.out) is not cuda
+    assert {image.ref for image in large.values()} & set(refs) == ({i.ref for i in large.values()} if cuda else set())
+    assert load().image("trainer-torch") in refs
