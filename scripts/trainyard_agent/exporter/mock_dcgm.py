@@ -23,6 +23,7 @@ from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import say
 
 CHECKPOINT = "kubelet_internal_checkpoint"
+MIB = 1024 * 1024
 IDLE_C, FULL_C = 34, 76  # degrees Celsius of an idle GPU, and of one at full load
 IDLE_W, FULL_W = 55, 390
 HELP = {
@@ -66,7 +67,11 @@ def shown(root: Path) -> Iterator[Gpu]:
             nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(96))
             nvml.nvmlDeviceGetUUID(handle, uuid, ctypes.c_uint(96))
             nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
-            yield Gpu(index, uuid.value.decode(), name.value.decode(), memory.total // (1024 * 1024))
+            rates = (ctypes.c_uint * 2)()  # percent of the last second in which kernels ran, and memory was used
+            if hasattr(nvml, "nvmlDeviceGetUtilizationRates"):  # a real driver's, not the mock's
+                nvml.nvmlDeviceGetUtilizationRates(handle, rates)
+            total, used = memory.total // MIB, memory.used // MIB
+            yield Gpu(index, uuid.value.decode(), name.value.decode(), total, rates[0], used)
     finally:
         nvml.nvmlShutdown()
 

@@ -1,0 +1,1 @@
+"""What runs on the machine, with nothing but its Python: `python3 -m machine`."""
