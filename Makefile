@@ -108,11 +108,21 @@ kfp-conformance: ## KFP's own samples on nodes that are cut off; KFP_SAMPLES: th
 kfp-cost: ## what a first step, a cached run and 500 steps of kfp take; 1: more than is due
 	@$(MAKE) --no-print-directory e2e ONLY=pipelines.kfp-cost KFP_COST=1
 
+.PHONY: kit-test
+kit-test: ## the kit for one node, twice in a bare container within the limits of a borrowed machine; results in out/kit/
+	@$(TRAINYARD) kit build && $(TRAINYARD) kit rehearse
+
 .PHONY: matrix
 matrix: ## policies, charts, scheduling and pipelines on the API servers of all minors; KUBERNETES=1.36: on that one
 	@$(TRAINYARD) tools build --for host --for test
 	@for name in etcd minio workflow-controller argo trainyard-step vc-scheduler; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
 	@$(TRAINYARD) matrix run $(if $(KUBERNETES),--kubernetes '$(KUBERNETES)')
+
+.PHONY: release release-test
+release: system ## chart, images, wheels, lists of contents, signatures, notes in out/release/; KEY=…: sign with it; CUDA=1: and those images
+	@$(TRAINYARD) release build $(if $(KEY),--key '$(KEY)') $(if $(filter 1,$(CUDA)),--cuda)
+release-test: ## a site takes the release that was built last, by six commands, and refuses a changed one
+	@$(TRAINYARD) release test
 
 .PHONY: publish
 publish: ## dashboards, and pages and plots of the last campaigns, to out/publish/; runs none

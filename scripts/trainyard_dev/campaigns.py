@@ -32,6 +32,15 @@ CAMPAIGNS = {
     "kfp-cost": Campaign(
         ("scripts/trainyard/pipelines/translate", "tools/step", "charts/argo/tools"), ("pipelines.cached",)
     ),
+    "release-test": Campaign(
+        ("docs/release.md", "pyproject.toml", "requirements.lock", "scripts/trainyard_dev/release",
+         "charts/trainyard/templates/_images.tpl"),
+        ("airgap",),
+    ),
+    "kit-test": Campaign(
+        ("scripts/trainyard_dev/kit", "images/node", "images/mock-nvml", "charts/nvidia-device-plugin"),
+        ("nodes.gpu-node", "train.folder"),
+    ),
     "matrix": Campaign(
         (*_RULES, "versions.yaml", "tools/kubernetes", "charts/*/tests", "tests/scheduling", "tests/pipelines"),
         ("policies", "pipelines"),

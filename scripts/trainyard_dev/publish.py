@@ -56,12 +56,16 @@ WRITERS: dict[str, Callable[[Path], str]] = {
 @click.command()
 def publish() -> None:
     """Write dashboards, pages and plots of the last campaigns to out/publish/."""
-    top = OUT / "publish"
+    write(OUT / "publish")
+
+
+def write(top: Path) -> None:
+    """Writes everything into the folder, which it replaces, and prints what is missing."""
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir(parents=True)
-    for name, write in WRITERS.items():
+    for name, writer in WRITERS.items():
         try:
-            click.echo(f"{name}: {write(top / name)}")
+            click.echo(f"{name}: {writer(top / name)}")
         except TrainyardError as error:
             click.echo(f"{name}: missing. {error}")
     click.echo(f"written: {top}")

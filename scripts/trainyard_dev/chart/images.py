@@ -8,9 +8,9 @@ from typing import Any
 
 from trainyard.chart import helm
 from trainyard.contract import of_objects
+from trainyard.contract.model import OWN
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package
-from trainyard_dev.images.crane import under
 from trainyard_dev.versions import load
 
 EXAMPLES = "manifests/jobs"
@@ -50,16 +50,23 @@ def listed(
     if not known.teams:
         sets = [*sets, *ANY_TEAM]
         objects = render(profile, sets=sets, values=values)
-    mirror = "" if known.registry == "docker.io" else known.registry
-    # Without a mirror every reference names the registry that publishes it.
-    plain = render(profile, sets=[*sets, "global.imageRegistry="], values=values) if mirror else objects
+    # Without a mirror every reference names the registry that publishes it; ours have no other than OWN.
+    plain = render(profile, sets=[*sets, "global.imageRegistry=", f"global.ownImageRegistry={OWN}"], values=values)
+    there = sorted(references(objects))
     uses: dict[str, set[str]] = {}
     for ref, use in [*_rendered(plain), *_examples()]:
         uses.setdefault(ref, set()).add(use)
     own = {image.ref for image in load().images.values() if image.own}
     return [
-        Listed(ref, under(mirror, ref) if mirror else ref, ref in own, tuple(sorted(uses[ref]))) for ref in sorted(uses)
+        Listed(ref, _pulled(ref, there) or known.reference(ref), ref in own, tuple(sorted(uses[ref])))
+        for ref in sorted(uses)
     ]
+
+
+def _pulled(ref: str, there: Sequence[str]) -> str:
+    """Which of these references is the same image, perhaps in another registry; "" if none is."""
+    path = ref.partition("/")[2]
+    return next((one for one in there if one.endswith(f"/{path}")), "")
 
 
 def references(objects: Sequence[dict[str, Any]]) -> set[str]:
@@ -80,7 +87,7 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for key, ref in known.images.items():
         yield ref, f"contract {key}"
     for key, image in ((known.raw.get("serving") or {}).get("images") or {}).items():
-        yield f"{known.registry}/{image}", f"models of {key}"
+        yield known.reference(image), f"models of {key}"
     if any(pool.cuda for pool in known.pools):
         for key, ref in known.cuda_images.items():
             yield ref, f"contract {key} with CUDA"

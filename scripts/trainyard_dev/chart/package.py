@@ -6,7 +6,7 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -105,16 +105,20 @@ def _write_schema(chart: Path, whole: values_schema.Schema) -> None:
     (chart / "values.schema.json").write_text(json.dumps(whole, indent=1))
 
 
-def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
+def package(
+    out: Path = OUT, others: Mapping[str, str] | None = None, finish: Callable[[Path], None] = lambda chart: None
+) -> Path:
     """Package the chart as out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError.
 
     Args:
         others: as for `assemble`.
+        finish: what to change in the assembled folder before it is packed.
     """
     target = out / "charts"
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
         chart = assemble(Path(folder), others=others)
+        finish(chart)
         helm.call("package", chart, "--destination", target)
     file = target / f"{NAME}-{VERSION}.tgz"
     if not file.exists():

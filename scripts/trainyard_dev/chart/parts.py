@@ -15,7 +15,7 @@ UMBRELLA = CHART
 # Example values for settings that a profile leaves to the site, used by renderings here.
 ASKED = ROOT / "manifests" / "sites"
 # Files in a component's folder that don't belong to its chart.
-BESIDE = {"README.md", "component.yaml", "images", "patches", "releases.yaml", "tests", "tools", "umbrella"}
+BESIDE = {"README.md", "component.yaml", "icon.svg", "images", "patches", "releases.yaml", "tests", "tools", "umbrella"}
 
 
 def upstream() -> list[Component]:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
@@ -50,6 +51,7 @@ def source_dir(tool: ToolSet) -> Path:
 def pin(tool: ToolSet) -> str:
     """A name that changes with every input of the binaries: go.mod, go.sum, our own lines and the flags."""
     digest = hashlib.sha256(repr((tool.packages, tool.cgo, tool.tags, sorted(tool.stamp.items()))).encode())
+    digest.update(tool.arch.encode())
     for path in sorted(source_dir(tool).iterdir()):
         if path.name in ("go.mod", "go.sum") or (path.suffix == ".go" and not path.name.endswith("_test.go")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -87,16 +89,19 @@ def ensure(purposes: Iterable[str], *, title: str = "Tools from pinned Go module
     return len(missing)
 
 
-def binary(name: str, version: str = "") -> Path:
+def binary(name: str, version: str = "", arch: str = "") -> Path:
     """The path of the binary called `name`; builds its set first when it isn't in the cache.
 
     Args:
         version: `1.35` or `1.35.4`, one that a set builds; left out: that of the family's own set.
+        arch: another architecture, such as arm64: of its set this binary alone is built.
 
     Raises:
         TrainyardError: no set of versions.yaml builds that version of the binary, or the build failed.
     """
     tool = builder(name, version)
+    if arch:
+        tool = replace(tool, arch=arch, packages=tuple(one for one in tool.packages if one[1] == name))
     if not is_built(tool):
         build(tool)
     return bin_dir(tool) / name
@@ -228,7 +233,8 @@ def _completed(tool: ToolSet, work: Path) -> Path:
 
 def _go_env(tool: ToolSet) -> dict[str, str]:
     """Variables that restrict Go to what go.mod and go.sum pin."""
-    return {"CGO_ENABLED": "1" if tool.cgo else "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **golang.env()}
+    arch = {"GOARCH": tool.arch} if tool.arch else {}
+    return {"CGO_ENABLED": "1" if tool.cgo else "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **arch, **golang.env()}
 
 
 def _ldflags(tool: ToolSet) -> str:

@@ -1,0 +1,41 @@
+"""The Python package of a release: its wheel, and a wheelhouse for each Python that pip installs from offline."""
+
+import sys
+from pathlib import Path
+
+from trainyard.paths import ROOT
+from trainyard.shell import run
+from trainyard_dev.images import crane
+
+PYTHONS = ("3.11", "3.13")
+LOCK = ROOT / "requirements.lock"
+_PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_28_x86_64")  # what pip takes on glibc 2.28 and newer
+_NO_WHEEL = ("kfp-server-api",)  # published as source alone, in pure Python
+
+
+def wheel(folder: Path) -> Path:
+    """Builds the wheel of this tree into the folder, and those of dependencies that publish none; returns ours."""
+    pins = [line for line in LOCK.read_text().splitlines() if line.partition("==")[0] in _NO_WHEEL]
+    _pip("wheel", "--no-deps", "--wheel-dir", folder, *pins)
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT)
+    [ours] = folder.glob("trainyard_platform-*.whl")
+    return ours
+
+
+def wheelhouse(version: str, ours: Path, out: Path) -> Path:
+    """Packs our wheel and what it needs at the pins of requirements.lock, for one Python on x86-64 Linux.
+
+    Raises:
+        CommandError: pip cannot reach its index, or the pins contradict each other.
+    """
+    room, given = out / f"wheelhouse-py{version}", [flag for one in _PLATFORMS for flag in ("--platform", one)]
+    _pip("download", "--dest", room / "wheelhouse", "--python-version", version, "--only-binary=:all:", *given,
+         "--find-links", ours.parent, "--constraint", LOCK, ours)  # fmt: skip
+    file = out / f"{room.name}.tar"
+    crane.pack(room, file)
+    return file
+
+
+def _pip(verb: str, *argv: str | Path) -> None:
+    run([sys.executable, "-m", "pip", verb, "--quiet", "--disable-pip-version-check", *argv],
+        hint="check the network; the pins are in requirements.lock")  # fmt: skip
