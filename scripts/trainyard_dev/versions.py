@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from trainyard.components.registry import pin_of
+from trainyard.contract.model import OWN
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
 from trainyard_dev import folders
@@ -42,6 +43,7 @@ class ToolSet:
     stamp: dict[str, str] = field(default_factory=dict)
     of: str = ""
     family: str = ""
+    arch: str = ""  # GOARCH; empty: this machine's
 
     @property
     def number(self) -> str:
@@ -76,7 +78,7 @@ class Image:
     local: bool = False
     stage: str = "install"  # of a run at which it is first needed (cluster, install or check)
     demand: bool = False  # made only for a check or a command that needs it
-    large: bool = False  # several GB: made only by name, or where an installation needs it
+    large: float = 0  # GB, compressed, of an image with several: made only by name or with --cuda
     parent: str = ""  # the image used as BASE; empty: the plain base
     older: bool = False  # its plain base is that of the older Debian
 
@@ -123,7 +125,7 @@ def _file(root: Path) -> dict[str, Any]:
         if not (file.parent / "Containerfile").exists():
             raw.setdefault("images", {}).setdefault(name, TRAINER | {"inputs": [f"images/{name}"]})
     for name, one in raw.get("images", {}).items() if isinstance(raw, dict) else ():
-        usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}"} if one.get("own") else {}
+        usual = {"ref": f"{OWN}/trainyard/{name}:{{trainyard}}"} if one.get("own") else {}
         one |= {"dir": folders.find(root, folders.IMAGES, name)} | usual | one
     for name, one in raw.get("tools", {}).items() if isinstance(raw, dict) else ():
         if (family := one.get("family")) and "stamp" not in one:

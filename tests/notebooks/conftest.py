@@ -74,7 +74,7 @@ class Site:
         (self.folder / "config.py").write_text(CONFIG.format(public=self.public, hub=self.hub_port))
         env = {
             "NOTEBOOK_HUB_SETTINGS": str(self.folder / "settings.json"),
-            "NOTEBOOK_IMAGE": "docker.io/trainyard/notebook:0.4.0",
+            "NOTEBOOK_IMAGE": "site.invalid/trainyard/notebook:0.4.0",
             "JUPYTERHUB_CRYPT_KEY": "9f" * 32,
             "CONFIGPROXY_AUTH_TOKEN": "between-hub-and-proxy",
             "OIDC_CLIENT_SECRET": issuers.SECRET,

@@ -276,7 +276,7 @@ def test_an_idle_notebook_ends(site: Site) -> None:
 def _pod(name: str, **spec: Any) -> dict[str, Any]:
     container = {
         "name": "main",
-        "image": "docker.io/trainyard/trainer-torch:0.4.0",
+        "image": "site.invalid/trainyard/trainer-torch:0.4.0",
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
     security = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}

@@ -86,7 +86,7 @@ def test_what_a_person_sends_decides_team_and_size_alone(site: Site, ada: Page) 
     found = pod(site)
     assert found and found["spec"]["serviceAccountName"] == "training" and not found["spec"].get("hostNetwork")
     (container,) = found["spec"]["containers"]
-    assert container["image"] == "docker.io/trainyard/notebook:0.4.0"
+    assert container["image"] == "site.invalid/trainyard/notebook:0.4.0"
     assert "A" not in {one["name"] for one in container["env"]}
     assert until(lambda: person.get(person.path).status == 200)
 

@@ -5,7 +5,7 @@ from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
 from kfp import dsl
 from kfp.dsl import Dataset, Input, Metrics, Model, Output, OutputPath
 
-IMAGE = "docker.io/trainyard/pipeline:0.2.0"
+IMAGE = "site.invalid/trainyard/pipeline:0.2.0"
 
 
 def _shell(script: str, *words: object) -> dsl.ContainerSpec:

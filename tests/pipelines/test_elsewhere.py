@@ -15,7 +15,7 @@ from waiting import wait
 
 FILES = Path(__file__).with_name("elsewhere")
 VCJOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/vision/jobs"
-IMAGE = "docker.io/trainyard/pipeline:0.2.0"
+IMAGE = "site.invalid/trainyard/pipeline:0.2.0"
 Call = Callable[..., tuple[int, str, str]]
 USES = """
 from pathlib import Path
@@ -45,7 +45,7 @@ inputs: [{name: first, type: Integer}, {name: second, type: Integer}, {name: thi
 outputs: [{name: Output, type: String}]
 implementation:
   container:
-    image: docker.io/trainyard/pipeline:0.2.0
+    image: site.invalid/trainyard/pipeline:0.2.0
     command: [sh, -c, 'mkdir -p "$(dirname "$3")"; printf "%s of %s: %s" "$0" "$1" "$2" > "$3"', {inputValue: first},
       {inputValue: second}, {inputValue: third}, {outputPath: Output}]
 """

@@ -12,7 +12,7 @@ def template(name: str, step: dict[str, Any], script: str, *words: str, **more: 
         "name": name,
         "volumes": [{"name": "kfp", "emptyDir": {}}],
         "container": {
-            "image": "docker.io/trainyard/pipeline:0.2.0",
+            "image": "site.invalid/trainyard/pipeline:0.2.0",
             "command": ["/var/run/argo/trainyard-step", "run", "--"],
             "args": ["sh", "-c", script, "sh", "{{$.outputs.artifacts['made'].path}}", *words],
             "env": [

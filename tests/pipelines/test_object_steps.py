@@ -23,7 +23,8 @@ POD = {
     "restartPolicy": "Never", "schedulerName": "volcano", "automountServiceAccountToken": False,
     "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
     "containers": [{
-        "name": "main", "image": "docker.io/trainyard/pipeline:0.4.0", "command": ["true"], "securityContext": CLOSED,
+        "name": "main", "image": "site.invalid/trainyard/pipeline:0.4.0", "command": ["true"],
+        "securityContext": CLOSED,
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "16Mi"}},
     }],
 }  # fmt: skip

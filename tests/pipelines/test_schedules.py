@@ -22,7 +22,7 @@ PIPELINE = {
             {
                 "name": "say",
                 "container": {
-                    "image": "docker.io/trainyard/pipeline:0.4.0", "command": ["sh", "-c", "sleep 1"],
+                    "image": "site.invalid/trainyard/pipeline:0.4.0", "command": ["sh", "-c", "sleep 1"],
                     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "16Mi"}},
                 },
             }

@@ -45,7 +45,7 @@ from hera.workflows import Container, Resources, Workflow
 
 with Workflow(generate_name="hello-", entrypoint="say") as w:
     Container(
-        name="say", image="docker.io/trainyard/pipeline:0.2.0", command=["sh", "-c", "echo hello"],
+        name="say", image="site.invalid/trainyard/pipeline:0.2.0", command=["sh", "-c", "echo hello"],
         resources=Resources(cpu_request="10m", memory_request="16Mi", memory_limit="16Mi"),
     )
 """

@@ -20,7 +20,7 @@ SETS = [
     "policies.fill.images.well/known:2\\.15=trainerJax",
     "policies.fill.clusterStorageClasses={cluster-own}",
 ]
-IMAGE = "docker.io/trainyard/trainer-torch:0.4.0"
+IMAGE = "site.invalid/trainyard/trainer-torch:0.4.0"
 
 NEEDS_MUTATING = pytest.mark.skipif(
     tuple(int(part) for part in tools.tested_kubernetes().number.split(".")[:2]) < (1, 36),

@@ -43,7 +43,7 @@ def test_what_a_member_wrote_stays(filling: ApiServer) -> None:
         ("/spec/template/spec/automountServiceAccountToken", True, "set automountServiceAccountToken to false"),
         ("/spec/activeDeadlineSeconds", 9999999, "a deadline of 9999999 seconds is too long"),
         ("/spec/ttlSecondsAfterFinished", 99999999, "the finished job would stay for 99999999"),
-        ("/spec/template/spec/containers/0/image", "x.org/box", "from there, such as docker.io/trainyard/pipeline"),
+        ("/spec/template/spec/containers/0/image", "x.org/box", "from there, such as site.invalid/trainyard/pipeline"),
         ("/spec/template/spec/containers/0/image", "x.org/pytorch:2", f"use one from there, such as {IMAGE}"),
     ],
 )
@@ -96,7 +96,7 @@ def test_the_entry_that_says_most_of_an_image_is_taken(
     manifest = changed(plain()[0], {"/spec/template/spec/containers/0/image": image})
     answer, adopted = create(filling, manifest), fill.filled(manifest, site, site.team("vision"))
     for made in (answer.body, adopted.obj):
-        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"docker.io/trainyard/{due}:0.4.0"
+        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"site.invalid/trainyard/{due}:0.4.0"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ SPACE = "restricted-probe"
 # Kept with their reasons; charts/trainyard/tests/test_rights.py compares them with what is rendered.
 OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
 # What training-operator adds to launchers of MPIJobs.
-DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}
+DELIVERY = {"name": "kubectl-delivery", "image": "site.invalid/trainyard/kubectl-delivery:0.2.0"}
 
 
 @pytest.fixture(scope="module")

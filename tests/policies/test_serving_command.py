@@ -100,7 +100,7 @@ def test_a_member_serves_a_version_beside_it_another_and_takes_it_back(server: A
     assert done.exception is None, done.exception
     assert done.stdout == "http://model-digits.vision.svc\n"
     assert (found := serving(server)) and found.version == "1"
-    assert found.image == "docker.io/trainyard/server-torch:0.4.0"
+    assert found.image == "site.invalid/trainyard/server-torch:0.4.0"
     kube = member(server)
     selector = kube.get(kube.path("v1", "services", "model-digits"))["spec"]["selector"]
     assert selector == {"trainyard.io/model": "digits"}

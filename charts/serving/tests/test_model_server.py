@@ -22,8 +22,8 @@ VALUES: dict[str, Any] = {
         "source": {"bucket": "runs/vision/models/digits/v3"},
         "digest": f"sha256:{'b' * 64}",
     },
-    "image": {"reference": "docker.io/trainyard/server-torch:0.4.0"},
-    "fetch": {"image": "docker.io/trainyard/platform:0.4.0"},
+    "image": {"reference": "site.invalid/trainyard/server-torch:0.4.0"},
+    "fetch": {"image": "site.invalid/trainyard/platform:0.4.0"},
 }
 OUTSIDE = {"access": {"from": "outside", "keys": [KEY]}}
 CANARY = {"canary": {"version": "v4", "source": {"bucket": "runs/vision/models/digits/v4"}, "share": 25}}

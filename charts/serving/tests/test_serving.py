@@ -44,7 +44,7 @@ def test_on_the_contract_says_what_serves_and_how_the_rules_act(on: Objects) -> 
     }  # fmt: skip
     assert {f"trainyard-{rule}" for rule in found["policies"]["modes"]} >= RULES
     assert found["policies"]["parameters"]["servingClass"] == "trainyard-serving"
-    assert all(image.startswith("docker.io/trainyard/server-")
+    assert all(image.startswith("site.invalid/trainyard/server-")
                for image in found["policies"]["parameters"]["serverImages"].split(","))  # fmt: skip
 
 

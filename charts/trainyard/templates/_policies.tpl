@@ -58,7 +58,7 @@ team's controller of Argo but for the team's name, at its end.
       "standIns" (include "trainyard.standIns" .)
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners)) -}}
 {{- with $of -}}
-{{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (printf "%s/%s" (include "trainyard.ownRegistry" $) .) }}{{ end -}}
+{{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (include "trainyard.pulled" (list $ .)) }}{{ end -}}
 {{- $hosts := list -}}{{- range $team, $names := $.Values.serving.hosts }}{{ range $names }}{{ $hosts = append $hosts (printf "%s/%s" $team .) }}{{ end }}{{ end -}}
 {{- $made = merge (dict "servingHosts" (join "," $hosts) "servingAnnotations" (join "," $.Values.serving.annotations) "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus) "servingPrometheus" .prometheus) $made -}}
 {{- end -}}
@@ -118,16 +118,23 @@ holds things of one type, as CEL wants it.
 {{- if eq $long (ne $key $name) }}{{ $_ := set $stands $name $image }}{{ end -}}
 {{- end -}}
 {{- end -}}
+{{- /* Ours as manifests and examples name them; where that is their registry, there is nothing to replace. */ -}}
+{{- if ne (include "trainyard.ownRegistry" $root) "site.invalid" -}}
+{{- range $key, $_ := $c.images -}}
+{{- if or (hasPrefix "trainer" $key) (has $key (list "pipeline" "python311")) }}{{ $_ := set $stands (printf "site.invalid/trainyard/%s" (regexReplaceAll "([a-z])([0-9])" (kebabcase $key) "${1}-${2}")) $key }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $image := $stands -}}
 {{- $sorted = append $sorted (printf "%05d %s %s" (sub 99999 (len $name)) $name $image) -}}
 {{- end -}}
 {{- $names := list -}}{{- $references := list -}}{{- $onGpus := list -}}
 {{- range sortAlpha $sorted -}}
 {{- $parts := splitList " " . -}}{{- $image := index $parts 2 -}}
-{{- $reference := hasKey $c.images $image | ternary (include "trainyard.image" (list $root $image)) $image -}}
+{{- $reference := $image -}}
+{{- if hasKey $c.images $image }}{{ $reference = include "trainyard.image" (list $root $image) }}{{ end -}}
 {{- $names = append $names (index $parts 1) -}}
 {{- $references = append $references $reference -}}
-{{- $onGpus = append $onGpus (hasKey $c.cudaImages $image | ternary (printf "%s/%s" (include "trainyard.ownRegistry" $root) (get $c.cudaImages $image)) $reference) -}}
+{{- $onGpus = append $onGpus (hasKey $c.cudaImages $image | ternary (include "trainyard.pulled" (list $root (get $c.cudaImages $image))) $reference) -}}
 {{- end -}}
 {{- $classes := default list $fill.clusterStorageClasses -}}
 {{- if not $classes -}}

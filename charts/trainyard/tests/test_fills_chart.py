@@ -108,12 +108,12 @@ def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
             names = lists["imageNames"]
             assert names == sorted(names, key=lambda name: (-len(name), name)), "what says more comes first"
             at = [names.index(one) for one in ("tensorflow/tensorflow:2.15", "tensorflow/tensorflow", "a/b:1")]
-            ours = "docker.io/trainyard/trainer-tensorflow"
+            ours = "site.invalid/trainyard/trainer-tensorflow"
             due = ["example.org/c/e:1", f"{ours}:0.4.0", "example.org/c/d:2"]
             assert [lists["imageReferences"][n] for n in at] == due
             due[1] = f"{ours}-cuda:0.4.0"
             assert [lists["cudaReferences"][n] for n in at] == due
-            assert lists["imageReferences"][names.index("python")] == "docker.io/trainyard/pipeline:0.4.0"
+            assert lists["imageReferences"][names.index("python")] == "site.invalid/trainyard/pipeline:0.4.0"
             assert lists["poolCuda"] == [False, False], "mock GPUs, and those of another vendor, compute with no image"
             assert json.loads(expressions["params"])["schedulerName"] == "volcano"
 

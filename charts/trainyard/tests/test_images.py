@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from found import contract_of
 
 from rendering import Objects, Rendering
 from trainyard.chart import helm
@@ -65,8 +66,9 @@ def test_the_mirror_keeps_repository_and_tag(render: Rendering, mirrored: dict[s
 
 def test_unset_every_image_comes_from_its_own_registry(render: Rendering) -> None:
     listed = render.images(profile="on-prem")
-    assert {"docker.io", "ghcr.io", "nvcr.io", "quay.io"} == {image.ref.partition("/")[0] for image in listed}
-    assert all(image.pulled == image.ref for image in listed)
+    hosts = {"docker.io", "ghcr.io", "nvcr.io", "quay.io", "site.invalid"}
+    assert hosts == {image.ref.partition("/")[0] for image in listed}
+    assert all(image.pulled == image.ref for image in listed if not image.own)
 
 
 def test_the_list_names_what_starts_an_image(render: Rendering) -> None:
@@ -97,6 +99,48 @@ def test_a_charts_own_pull_secrets_stay(render: Rendering) -> None:
     for name in ("trainyard-scheduler", "trainyard-admission-init", "trainyard-nvidia-device-plugin"):
         [spec] = [s for o in objects if o["metadata"]["name"] == name for s in helm.pod_specs(o)]
         assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "pull"}], name
+
+
+# our own images
+
+OURS = "registry.example.org:5000/gpu"
+
+
+def test_our_images_come_from_the_registry_of_one_value(render: Rendering) -> None:
+    listed = render.images(*TEAM, *OPTIONS, f"global.ownImageRegistry={OURS}")
+    assert all(image.pulled.startswith(f"{OURS}/trainyard/") is image.own for image in listed)
+    assert sum(image.own for image in listed) > 10
+
+
+def test_a_mirror_has_them_below_their_path(render: Rendering) -> None:
+    sets = [f"global.ownImageRegistry={OURS}", f"global.imageRegistry={MIRROR}"]
+    assert contract_of(render(sets=sets))["imageRegistry"] == f"{MIRROR}/gpu"
+
+
+@pytest.mark.parametrize(("mirror", "due"), [("", "ghcr.io/acme/torch:1"), (MIRROR, f"{MIRROR}/acme/torch:1")])
+def test_an_own_image_may_name_its_host(render: Rendering, mirror: str, due: str) -> None:
+    sets = ["global.contract.images.trainerTorch=ghcr.io/acme/torch:1", f"global.imageRegistry={mirror}"]
+    lists = contract_of(render(sets=[*sets, f"global.ownImageRegistry={OURS}"]))["policies"]["fill"]
+    named = dict(zip(lists["imageNames"], lists["imageReferences"], strict=True))
+    assert named["site.invalid/trainyard/trainer-torch"] == due
+
+
+def test_what_manifests_name_is_replaced_by_what_is_installed(render: Rendering) -> None:
+    lists = contract_of(render(sets=[f"global.ownImageRegistry={OURS}"]))["policies"]["fill"]
+    named = dict(zip(lists["imageNames"], lists["imageReferences"], strict=True))
+    ours = {name: reference for name, reference in named.items() if name.startswith("site.invalid/")}
+    assert all(reference.startswith(f"{OURS}/{name.partition('/')[2]}:") for name, reference in ours.items())
+    assert {name.rpartition("/")[2] for name in ours} >= {"trainer-torch", "trainer-horovod-tensorflow", "python-311"}
+
+
+def test_without_a_registry_nothing_is_installed(render: Rendering) -> None:
+    said = render.refusal(sets=["global.ownImageRegistry="])
+    assert "global.ownImageRegistry is empty: name the registry" in said
+    assert "to keep that, set global.ownImageRegistry=docker.io" in said
+
+
+def test_a_parent_chart_has_values_of_its_own(render: Rendering) -> None:
+    assert render(sets=["global.acme.region=eu"])
 
 
 # how upstream's templates are changed

@@ -52,6 +52,6 @@ def test_images_with_cuda_belong_to_an_installation_whose_gpus_compute(render: R
     def listed(*sets: str) -> set[str]:
         return {one.ref.partition(":")[0] for one in render.images(*sets) if "-cuda:" in one.ref}
 
-    every = {f"docker.io/trainyard/trainer-{name}-cuda" for name in ("torch", "tensorflow", "transformers")}
+    every = {f"site.invalid/trainyard/trainer-{name}-cuda" for name in ("torch", "tensorflow", "transformers")}
     assert listed() == set()
     assert listed("global.contract.gpuImages=cuda") == every

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from found import contract_of
 
 from rendering import Objects, Rendering
+from trainyard.contract import of_objects
 from trainyard.policy import rules
 
 OF_OPTIONS = {rule.name for rule in rules.rules() if rule.option}  # there with what they are about
@@ -107,8 +107,8 @@ def test_accounts_among_the_parameters_exist(objects: Objects) -> None:
 
 def test_every_image_of_the_contract_is_allowed(objects: Objects) -> None:
     allowed = parameters(objects)["allowedImages"].split(",")
-    for image in contract_of(objects)["images"].values():
-        assert any(f"docker.io/{image}".startswith(prefix) for prefix in allowed), image
+    for image in of_objects(objects).images.values():
+        assert any(image.startswith(prefix) for prefix in allowed), image
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
 
 def test_uninstalling_keeps_crds(chart: Path) -> None:
     """Helm itself keeps CRDs in a crds/ folder; rendered ones need an annotation."""
-    text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version",
-                        tools.tested_kubernetes().number)  # fmt: skip
+    minor, sets = tools.tested_kubernetes().number, ("--set", "global.ownImageRegistry=registry.example.org")
+    text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version", minor, *sets)
     crds = [obj for obj in helm.parse(text) if obj["kind"] == "CustomResourceDefinition"]
     assert crds
     for crd in crds:

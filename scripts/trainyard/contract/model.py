@@ -7,6 +7,7 @@ from trainyard.errors import UsageError
 from trainyard.names import GPU
 
 ASSUMED = "the chart's defaults"  # source of the contract if none was given
+OWN = "site.invalid"  # host of the platform's own images in manifests and examples; nobody can own it
 CLUSTER = "cluster"  # prefix of the source of a contract that a cluster published
 
 
@@ -131,6 +132,14 @@ class Bucket:
     teams: str
 
 
+def reference(registry: str, name: str) -> str:
+    """The full name of an image. One without a host, or with OWN for a host, is in the platform's registry."""
+    name = name.removeprefix(f"{OWN}/")
+    head, slash, _ = name.partition("/")
+    hosted = slash and ("." in head or ":" in head or head == "localhost")
+    return name if hosted else f"{registry}/{name}"
+
+
 @dataclass(frozen=True)
 class Contract:
     """The whole contract. `parameters` and `modes` belong to the admission policies."""
@@ -160,6 +169,14 @@ class Contract:
             known = ", ".join(self.teams) or "none"
             raise UsageError(f"the contract has no team {name}; its teams: {known}", where=self.source)
         return self.teams[name]
+
+    def reference(self, name: str) -> str:
+        """The full name of an image of the platform, as `reference` of this module gives it."""
+        return reference(self.registry, name)
+
+    def pulled(self, image: str) -> str:
+        """Where nodes pull an image that a step names: as it stands, unless its host is OWN."""
+        return self.reference(image) if image.startswith(f"{OWN}/") else image
 
     @property
     def gpu_pools(self) -> tuple[Pool, ...]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trainyard.contract import render
-from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
+from trainyard.contract.model import OWN, Bucket, Contract, Pool, Queue, Team, reference
 from trainyard.errors import UsageError
 
 Raw = dict[str, Any]
@@ -30,9 +30,9 @@ def _contract(raw: Raw, source: str) -> Contract:
     teams = raw.get("teams") or []
     release = raw.get("release") or {}
     namespace, name = release.get("namespace", "trainyard-system"), release.get("name", "trainyard")
-    registry = str(raw.get("imageRegistry") or "docker.io").rstrip("/")
-    images = {key: f"{registry}/{ref}" for key, ref in (raw.get("images") or {}).items()}
-    with_cuda = {key: f"{registry}/{ref}" for key, ref in (raw.get("cudaImages") or {}).items()}
+    registry = str(raw.get("imageRegistry") or OWN).rstrip("/")
+    images = {key: reference(registry, ref) for key, ref in (raw.get("images") or {}).items()}
+    with_cuda = {key: reference(registry, ref) for key, ref in (raw.get("cudaImages") or {}).items()}
     pools = tuple(_pool(pool, str(raw.get("gpuImages") or CPU)) for pool in raw["nodePools"])
     policies = raw.get("policies") or {}
     storage = raw["storage"]

@@ -59,9 +59,7 @@ class TeamConfig:
                 raise UsageError(f"the platform names no image for {framework}", hint="set image")
             found = self.contract.cuda_images.get(key, "") if cuda else self.contract.images[key]
             return found or self._refused(self.contract.images[key], str(pool and pool.name), framework)
-        head, slash, _ = name.partition("/")
-        hosted = slash and ("." in head or ":" in head or head == "localhost")
-        found = name if hosted else f"{self.contract.registry}/{name}"
+        found = self.contract.reference(name)
         if cuda and found in self.contract.images.values() and found not in self.contract.cuda_images.values():
             return self._refused(found, str(pool and pool.name))
         return found

@@ -119,7 +119,7 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
     if card.framework not in images:
         what = f"{card.title} uses {card.framework}, for which the platform has no server"
         raise UsageError(what, hint=f"use one of {', '.join(sorted(images))}, or pass an image with --image")
-    return f"{contract.registry}/{images[card.framework]}"
+    return contract.reference(images[card.framework])
 
 
 def merged(base: Values, over: Mapping[str, Any]) -> Values:

@@ -12,7 +12,7 @@ TAG = "e2e"
 def image(trainer: str) -> Image:
     """The stand-in based on a trainer such as `trainer-torch`; never part of a release."""
     name = f"stand-in-{trainer.removeprefix('trainer-')}"
-    ref = f"docker.io/trainyard/{name}:{TAG}"
+    ref = f"site.invalid/trainyard/{name}:{TAG}"
     return Image(name, ref, FOLDER, FOLDER, own=True, stage="check", demand=True, parent=trainer)
 
 

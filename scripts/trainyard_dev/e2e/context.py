@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from trainyard.contract.model import OWN, reference
 from trainyard.kube.access import Access
 from trainyard.kube.client import Kube
 from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
 from trainyard.pipelines.local.dataset import Dataset
-from trainyard_dev.chart.images import under
 from trainyard_dev.cluster.config import Node
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
@@ -113,7 +113,7 @@ class Context:
 
     def image(self, name: str) -> str:
         """The reference of our image for use by teams: below the mirror if the release has one."""
-        return under(self.contract.get("imageRegistry", "docker.io"), load().image(name))
+        return reference(self.contract.get("imageRegistry", OWN), load().image(name))
 
     @property
     def gpu_nodes(self) -> list[str]:

@@ -36,7 +36,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
             "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489": "built here",
             "nvcr.io/nvidia/k8s-device-plugin:v0.19.3": "built here",
-            "docker.io/trainyard/trainer-torch:0.4.0": "built here",
+            "site.invalid/trainyard/trainer-torch:0.4.0": "built here",
         },
         image_source="build",
         gpu=Gpu("mock", "2 nodes of 4 NVIDIA A100-SXM4-80GB, by a mock NVML library"),

@@ -8,7 +8,7 @@ from typing import Any
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UNPROVED
 
-HOSTS = r"(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|localhost)"
+HOSTS = r"(?:site\.invalid|docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|localhost)"
 # A reference that includes its host. One that continues with a placeholder, or is part of a URL, doesn't count.
 FULL = re.compile(
     rf"(?<![\w./-]){HOSTS}/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?(?![\w/]*[/{{<$:*])"
@@ -98,7 +98,7 @@ def stood_on(text: str, base: str) -> Iterator[tuple[int, str, str]]:
     """Lines of a Containerfile whose FROM isn't `${BASE}`, scratch or an own stage, and a wrong default BASE."""
     stages = {"${BASE}", "scratch"}
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
+        words = [word for word in line.split() if not word.startswith("--platform=")]
         if line.startswith("ARG BASE=") and words[1] != f"BASE={base}":
             yield number, f"the default base is {words[1][5:]}", f"write ARG BASE={base}"
         if words and words[0] == "FROM":

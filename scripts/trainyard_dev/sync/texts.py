@@ -25,7 +25,7 @@ COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         rf'^__version__ = "{_NUMBER}"$',
     ),
     ("trainyard", PROSE, rf"\btrainyard-{_NUMBER}\.tgz\b"),
-    ("trainyard", PROSE, rf"(?<!docker\.io/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"),
+    ("trainyard", PROSE, rf"(?<!site\.invalid/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"),
     ("trainyard", ("scripts/trainyard/policy/lint/assets/lint.md",), rf"\brev: v{_NUMBER}$"),
     ("volcano", ("docs/queues.md",), rf"\bThe scheduler is Volcano {_NUMBER}\b"),
     # Keys in which Argo CD and Flux name a chart's version or a tag of the repository.

@@ -10,7 +10,8 @@ from trainyard_dev.images import build as images
 from trainyard_dev.tools import build as tools
 from trainyard_dev.versions import Image, ToolSet, Versions
 
-DEMO = Image("demo", "docker.io/trainyard/demo:0.1.0", "images/demo", "images/demo", own=True, inputs=("images/demo",))
+DEMO = Image("demo", "site.invalid/trainyard/demo:0.1.0", "images/demo", "images/demo", own=True,
+             inputs=("images/demo",))  # fmt: skip
 TOOL = ToolSet("tool", "example.org/tool", "v1.0.0", "test", (("example.org/tool", "toolbin"),))
 
 

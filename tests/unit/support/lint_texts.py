@@ -1,6 +1,6 @@
 """A Volcano Job and a Workflow without findings, and the parts of them that cases replace."""
 
-IMAGE = "docker.io/trainyard/trainer-torch:0.4.0"
+IMAGE = "site.invalid/trainyard/trainer-torch:0.4.0"
 SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
 CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
 POD = f"""\

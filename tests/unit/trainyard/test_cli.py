@@ -96,7 +96,7 @@ def test_unknown_tool(trainyard: Call) -> None:
 def test_lists(trainyard: Call) -> None:
     tools, images = trainyard("tools", "list").out, trainyard("images", "list").out
     assert re.search(r"^helm +v[\d.]+ +host +(not )?built$", tools, re.M)
-    assert re.search(r"^docker.io/trainyard/platform:\S+ +ours +.*Job trainyard-setup", images, re.M)
+    assert re.search(r"^site.invalid/trainyard/platform:\S+ +ours +.*Job trainyard-setup", images, re.M)
     assert "localhost/" not in images
 
 

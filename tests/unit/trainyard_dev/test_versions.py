@@ -23,7 +23,7 @@ def test_kubernetes_is_a_bare_number() -> None:
 
 def test_image_by_name() -> None:
     assert load().image("platform") == load().images["platform"].ref
-    assert load().image("platform").startswith("docker.io/trainyard/platform:")
+    assert load().image("platform").startswith("site.invalid/trainyard/platform:")
 
 
 def test_every_tool_set_has_a_folder_and_a_known_purpose() -> None:

@@ -145,7 +145,7 @@ def _container(
         environment_ = [one for one in environment_ if one["name"] != name]
         environment_.append({"name": name, "value": value})
     return {
-        "image": executor.image,
+        "image": ctx.settings.contract.pulled(executor.image),
         "imagePullPolicy": "IfNotPresent",
         "command": [step_parts.PROGRAM, "run", mode],
         **({"args": words} if words else {}),

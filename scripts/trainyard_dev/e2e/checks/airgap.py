@@ -1,6 +1,5 @@
 """Nodes without egress: an installation from a mirror, and a training job on it."""
 
-import json
 import socketserver
 import tempfile
 import threading
@@ -22,7 +21,7 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, values
 from trainyard_dev.e2e.sites import egress
 from trainyard_dev.images import crane, registry
-from trainyard_dev.mirror import sources
+from trainyard_dev.mirror import pinned, sources
 from trainyard_dev.versions import load
 
 # The mirror's name at a site; no server answers there, so an image that the mirror lacks can't come from elsewhere.
@@ -100,9 +99,12 @@ def installed(context: Context) -> None:
     nodes = [node.name for node in context.nodes]
     since = int(time.time())
     with context.recorder.check("airgap.install", TITLES["airgap.install"]) as figures:
-        figures["images"] = _mirror(context)
+        pushed = _mirror(context)
+        figures["images"] = len(pushed)
         before = egress.dropped(context.engine, nodes)["web"]
         with _values(context) as files:
+            files.append(files[-1].with_name("pins.yaml"))
+            files[-1].write_text(pinned.text(pushed, MIRROR))
             figures["seconds"] = put(context, "upgrade", files)
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
@@ -116,12 +118,15 @@ def installed(context: Context) -> None:
         context.recorder.skip("airgap.train", TITLES["airgap.train"], "the installation failed")
         return
     with context.recorder.check("airgap.train", TITLES["airgap.train"]) as figures:
-        job = from_mirror(manifest(KINDS[0], context.dataset))
+        job = manifest(KINDS[0], context.dataset)  # as it stands: admission puts the mirror's image there
         try:
             trace = jobs.follow(context, job, NAMESPACE, "airgap.train", TIMEOUT_S)
             used = {image for pod in trace.pods.values() for image in images_of(pod)}
             figures["images"] = sorted(used)
             require(used, "the job had no pod")
+            require(
+                any(f"{MIRROR}/trainyard/trainer-torch@sha256:" in image for image in used), f"by tag: {sorted(used)}"
+            )
             require(all(image.startswith(MIRROR) for image in used), f"not from the mirror: {sorted(used)}")
             _nothing_left(context, nodes, since, before, figures)
         finally:
@@ -133,38 +138,25 @@ def allow_egress(context: Context) -> None:
     egress.rejoin(context.engine, [node.name for node in context.nodes])
 
 
-def from_mirror(job: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a job in which every image comes from the mirror."""
-    done = json.loads(json.dumps(job))  # parts that YAML anchors share become separate copies
-
-    def turn(node: Any) -> None:
-        if isinstance(node, list):
-            for one in node:
-                turn(one)
-        elif isinstance(node, dict):
-            if isinstance(node.get("image"), str):
-                node["image"] = listing.under(MIRROR, node["image"])
-            for value in node.values():
-                turn(value)
-
-    turn(done)
-    return done
-
-
 def images_of(pod: dict[str, Any]) -> list[str]:
     """Images of all containers of a pod, including those that operators added."""
     spec = pod["spec"]
     return [container["image"] for container in [*spec.get("initContainers", []), *spec["containers"]]]
 
 
-def _mirror(context: Context) -> int:
-    """Copies the profile's images, and that of the checks' own pods, into the registry under the mirror's path."""
+def _mirror(context: Context) -> dict[str, str]:
+    """Copies the profile's images, and that of the checks' own pods, into the registry under the mirror's path.
+
+    Returns:
+        each reference of the mirror, and its digest.
+    """
     with _values(context) as files:
         refs = [*(image.ref for image in listing.listed("kind", values=[files[-2]])), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
     wanted = context.supply.source.kind if context.supply else "auto"
-    return len(crane.mirror(sources.items(context.engine, refs, wanted), f"{address}/{path}"))
+    pushed = crane.mirror(sources.items(context.engine, refs, wanted), f"{address}/{path}")
+    return {ref.replace(f"{address}/{path}", MIRROR, 1): digest for ref, digest in pushed.items()}
 
 
 def _strangers(context: Context, namespace: str) -> list[str]:

@@ -12,7 +12,7 @@ def began() -> float:
 
 @dsl.container_component
 def nothing():
-    return dsl.ContainerSpec(image="docker.io/trainyard/base:0.4.0", command=["true"])
+    return dsl.ContainerSpec(image="site.invalid/trainyard/base:0.4.0", command=["true"])
 
 
 @dsl.pipeline

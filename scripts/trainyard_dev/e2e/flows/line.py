@@ -2,7 +2,7 @@
 
 from kfp import dsl
 
-BASE = "docker.io/trainyard/base:0.4.0"
+BASE = "site.invalid/trainyard/base:0.4.0"
 
 
 @dsl.container_component

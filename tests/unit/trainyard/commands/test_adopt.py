@@ -41,7 +41,7 @@ def site(tmp_path: Path) -> str:
     raw = contract.render.defaults()
     times = {"deadlineSeconds": 3600, "keepSeconds": 600}
     raw["teams"] = [{**raw["teamDefaults"], "name": "vision", "gid": 20001, "fill": times}]
-    reference = "docker.io/trainyard/trainer-tensorflow:0.4.0"
+    reference = "site.invalid/trainyard/trainer-tensorflow:0.4.0"
     raw["policies"]["fill"] |= {"imageNames": ["tensorflow/tensorflow"], "imageReferences": [reference]}
     raw["policies"]["fill"]["cudaReferences"] = []
     file = tmp_path / "contract.yaml"
@@ -64,7 +64,7 @@ def test_the_difference_is_shown_and_nothing_written(trainyard: Call, file: Path
     gone = [line for line in ended.out.splitlines() if line.startswith("-") and not line.startswith("---")]
     assert [line.split()[1] for line in gone] == ["image:", "resources:"], "nothing else is touched"
     assert "Job mnist-demo: queue, schedulerName, tolerations" in ended.err
-    assert "warning: docker.io/trainyard/trainer-tensorflow:0.4.0 replaces the image" in ended.err
+    assert "warning: site.invalid/trainyard/trainer-tensorflow:0.4.0 replaces the image" in ended.err
     assert "1 of 1 files would change; to write them, add --write" in ended.err
     assert file.read_text() == JOB
 
@@ -79,7 +79,7 @@ def test_it_is_written_once(trainyard: Call, file: Path, site: str) -> None:
     assert file.read_text() == made
     notes = yaml.safe_load(made.partition("---\n")[0])["metadata"]["annotations"]
     assert notes["trainyard.io/filled"].startswith("queue, schedulerName, tolerations")
-    stands_in = "tensorflow/tensorflow:2.15 -> docker.io/trainyard/trainer-tensorflow:0.4.0"
+    stands_in = "tensorflow/tensorflow:2.15 -> site.invalid/trainyard/trainer-tensorflow:0.4.0"
     assert notes["trainyard.io/image-stands-in"] == stands_in
     assert trainyard("lint", str(file), "--contract", site, "--skip-others").code == 0
 

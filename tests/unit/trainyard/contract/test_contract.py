@@ -53,8 +53,8 @@ def test_values_stand_over_the_charts_defaults() -> None:
     assert found.team("speech").max_gpus == 4 and found.team("vision").max_gpus == 8
     assert found.team("speech").max_claim == "20Gi"
     assert found.parameters["tokenServiceAccounts"] == "pipeline,token-test"
-    assert found.images["platform"].startswith("docker.io/trainyard/platform:")
-    assert found.listed("allowedImages") == ("docker.io/trainyard/",)
+    assert found.images["platform"].startswith("site.invalid/trainyard/platform:")
+    assert found.listed("allowedImages") == ("site.invalid/trainyard/",)
     assert found.storage_classes == ("trainyard-shared", "trainyard-workspace")
     assert found.modes["gpu-limits"] == "enforce"
 

@@ -76,7 +76,7 @@ def test_the_image_that_has_it_is_taken(
 ) -> None:
     seen = judged(team_config, framework, *modules)
     assert (seen.refused, seen.doubtful) == ([], [])
-    assert seen.image == (f"docker.io/trainyard/{image}:{__version__}" if image else "")
+    assert seen.image == (f"site.invalid/trainyard/{image}:{__version__}" if image else "")
     assert (image in seen.why and seen.why.startswith("image ")) if image else not seen.why
 
 
@@ -86,11 +86,12 @@ def test_the_image_that_has_it_is_taken(
         ("pytorch", ("keras",), "", "imports keras, which the image trainer-torch lacks",
          "use --framework tensorflow, whose image trainer-tensorflow has it, or write keras=="),
         ("pytorch", ("transformers",), f"trainyard/trainer-torch:{__version__}", "imports transformers",
-         f"use --image docker.io/trainyard/trainer-transformers:{__version__}, which has it, or write transformers=="),
+         f"use --image site.invalid/trainyard/trainer-transformers:{__version__}, which has it, "
+         "or write transformers=="),
         ("pytorch", ("sklearn.svm",), "", "imports sklearn", "write scikit-learn into requirements.txt"),
         ("pytorch", ("deepspeed",), "", "imports deepspeed", "the package compiles its operators at run time"),
         ("mpi", ("horovod.tensorflow",), f"trainyard/trainer-horovod:{__version__}", "imports horovod.tensorflow",
-         "use --image docker.io/trainyard/trainer-horovod-tensorflow"),
+         "use --image site.invalid/trainyard/trainer-horovod-tensorflow"),
         ("mpi", ("horovod.tensorflow", "torch"), "", "imports horovod.tensorflow",
          "no image of the platform has it beside torch: use one of yours"),
         ("mpi", ("horovod.keras",), "", "imports horovod.keras", "import horovod.tensorflow.keras"),

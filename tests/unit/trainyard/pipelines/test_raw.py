@@ -162,7 +162,7 @@ def test_the_store_is_known_from_the_contract() -> None:
 def test_a_run_that_names_no_class_gets_the_one_that_is_filled_in_for_the_team() -> None:
     team = replace(SITE.team("vision"), fill={"deadlineSeconds": 3600, "priorityClass": "training-low"})
     site = replace(SITE, teams={"vision": team})
-    main = {"name": "main", "container": {"image": "docker.io/trainyard/pipeline:0.4.0", "command": ["true"]}}
+    main = {"name": "main", "container": {"image": "site.invalid/trainyard/pipeline:0.4.0", "command": ["true"]}}
 
     def sent(own: dict[str, str], **asked: str) -> str | None:
         spec = {"entrypoint": "main", "templates": [copy.deepcopy(main)], **own}
@@ -187,7 +187,7 @@ def test_a_run_takes_the_times_that_the_values_say_for_its_team_and_no_default(t
         file.write_text(yaml.safe_dump(values))
         settings = Settings.of(contract.load(file), "vision")
         assert settings.ends({"activeDeadlineSeconds": 7200}) == 7200, "what a pipeline says of itself stays"
-        main = {"name": "main", "container": {"image": "docker.io/trainyard/pipeline:0.4.0", "command": ["true"]}}
+        main = {"name": "main", "container": {"image": "site.invalid/trainyard/pipeline:0.4.0", "command": ["true"]}}
         document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
         document["spec"] = {"entrypoint": "main", "templates": [main], **spec}
         found = adapt.workflow(document, settings, {})["spec"]

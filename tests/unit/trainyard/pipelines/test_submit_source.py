@@ -15,7 +15,7 @@ HERA = """
 from hera.workflows import Container, Workflow
 
 with Workflow(generate_name="hello-", entrypoint="say", arguments={"name": "ada"}) as w:
-    Container(name="say", image="docker.io/trainyard/pipeline:0.2.0", command=["echo", "hello"])
+    Container(name="say", image="site.invalid/trainyard/pipeline:0.2.0", command=["echo", "hello"])
 """
 ARGO = """
 apiVersion: argoproj.io/v1alpha1

@@ -6,9 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import yaml
 
-from trainyard.paths import ROOT
 from trainyard_dev.e2e.checks import airgap, rights
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import Recorder, require
@@ -84,17 +82,6 @@ def test_dropped_packets_are_counted_by_port() -> None:
 )
 def test_this_machines_address_on_the_clusters_network(network: dict[str, Any]) -> None:
     assert egress.gateway(cast(Engine, FakeEngine(network))) == "10.89.0.1"
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "manifests" / "jobs").glob("*.yaml")), ids=lambda file: file.stem)
-def test_every_image_of_a_job_comes_from_the_mirror_once(file: Any) -> None:
-    for job in yaml.safe_load_all(file.read_text()):
-        before = str(job)
-        text = str(airgap.from_mirror(job))
-        assert "docker.io" not in text
-        assert text.count(airgap.MIRROR) == before.count("docker.io/")
-        assert f"{airgap.MIRROR}/mirror" not in text
-        assert str(job) == before
 
 
 def test_nothing_counts_as_air_gapped_when_the_nodes_were_not_cut_off() -> None:

@@ -75,7 +75,7 @@ def test_a_run_on_real_gpus_takes_images_with_cuda() -> None:
     ids = ["train.pytorchjob", "train.jaxjob"]
     assert "trainer-torch-cuda" not in selection.images(ids)
     assert {"trainer-torch-cuda", "trainer-torch"} <= selection.images(ids, cuda=True)
-    assert releases.REAL_GPUS["global"] == {"contract": {"gpuImages": "cuda"}}
+    assert "gpuImages: cuda" in releases.REAL_GPUS.read_text()
 
 
 @pytest.mark.parametrize("script", frameworks.SCRIPTS, ids=lambda script: script.id)

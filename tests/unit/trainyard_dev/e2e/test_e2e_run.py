@@ -45,7 +45,7 @@ def world(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> World
         return made.taken or made.calls[-1:] == ["up"]
 
     monkeypatch.setattr(run.engines, "find", lambda wanted: Engine("podman"))
-    monkeypatch.setattr(run.detect, "choose", lambda wanted, engine: detect.GpuChoice("mock", "no GPU here"))
+    monkeypatch.setattr(run.detect, "choose", lambda wanted: detect.GpuChoice("mock", "no GPU here"))
     monkeypatch.setattr(run.source, "choose", lambda wanted: source.Source("build", "asked for"))
     monkeypatch.setattr(run.dataset, "find", lambda: dataset.Dataset("MNIST", tmp_path))
     supply = SimpleNamespace(close=lambda: None, steps=[("image base", 1.0, 2.0)])

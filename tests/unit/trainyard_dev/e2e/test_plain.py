@@ -37,7 +37,7 @@ def test_a_server_that_could_fill_in_has_to() -> None:
 def test_where_no_server_fills_in_the_command_adopt_does() -> None:
     raw = contract.load(ROOT / "tests" / "policies" / "teams.yaml").raw
     job: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}}
-    container = {"name": "main", "image": "docker.io/trainyard/trainer-torch:0.4.0"}
+    container = {"name": "main", "image": "site.invalid/trainyard/trainer-torch:0.4.0"}
     job["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
     sent: list[str] = []
 

@@ -18,7 +18,7 @@ tools: {{}}
 pull: {{base-image: 'docker.io/library/debian:x-slim'}}
 images:
   etcd: {{ref: 'registry.k8s.io/etcd:3.6'}}
-  ours: {{ref: 'docker.io/trainyard/ours:0.1.0', own: true}}
+  ours: {{ref: 'site.invalid/trainyard/ours:0.1.0', own: true}}
 published:
   base-image: {{by: 'https://file', digest: 'x-slim@{A}'}}   # proved
   etcd: {{by: 'https://file', digest: unproved}}

@@ -27,7 +27,7 @@ images:
   s: {ref: 'docker.io/volcanosh/s:v{volcano}', dir: images/b, bin: [s]}
   plugin: {ref: 'nvcr.io/nvidia/plugin:v{device-plugin}', dir: images/b, bin: [s], release: '{volcano}'}
   pause: {ref: 'registry.k8s.io/pause:3.10.1', dir: images/b, bin: [s], also: ['registry.k8s.io/pause:3.10']}
-  platform: {ref: 'docker.io/trainyard/platform:{trainyard}', dir: images/b, own: true}
+  platform: {ref: 'site.invalid/trainyard/platform:{trainyard}', dir: images/b, own: true}
   node: {ref: 'localhost/trainyard/node:{trainyard}', dir: images/c, older: true, local: true}
 """
 # file, before, after
@@ -40,9 +40,9 @@ COPIES = [
     ("scripts/trainyard/__init__.py", '"""x"""\n\n__version__ = "0.2.0"\n', '"""x"""\n\n__version__ = "0.3.0"\n'),
     ("README.md",
      "helm install trainyard out/charts/trainyard-0.2.0.tgz, image mirror.example/x/trainyard/platform:0.2.0.\n"
-     "0.2.0 is what docker.io/trainyard/platform:0.2.0. says, and docker.io/trainyard/<name>:0.2.0\n",
+     "0.2.0 is what site.invalid/trainyard/platform:0.2.0. says, and site.invalid/trainyard/<name>:0.2.0\n",
      "helm install trainyard out/charts/trainyard-0.3.0.tgz, image mirror.example/x/trainyard/platform:0.3.0.\n"
-     "0.2.0 is what docker.io/trainyard/platform:0.3.0. says, and docker.io/trainyard/<name>:0.2.0\n"),
+     "0.2.0 is what site.invalid/trainyard/platform:0.3.0. says, and site.invalid/trainyard/<name>:0.2.0\n"),
     ("docs/queues.md", "The scheduler is Volcano 1.14.1 with it. Volcano 1.14.1 forgets.\n",
      "The scheduler is Volcano 1.15.0 with it. Volcano 1.14.1 forgets.\n"),
     ("manifests/gitops/app.yaml", "spec:\n  targetRevision: 0.2.0  # ours\n",
@@ -54,8 +54,8 @@ COPIES = [
      "ARG BASE=docker.io/library/debian:bookworm-2\nFROM ${BASE}\n"),
     ("images/c/Containerfile", "ARG BASE=docker.io/library/debian:buster-1\nFROM ${BASE}\n",
      "ARG BASE=docker.io/library/debian:buster-2\nFROM ${BASE}\n"),
-    ("policies/a.cases.yaml", "image: docker.io/trainyard/platform:0.2.0\n",
-     "image: docker.io/trainyard/platform:0.3.0\n"),
+    ("policies/a.cases.yaml", "image: site.invalid/trainyard/platform:0.2.0\n",
+     "image: site.invalid/trainyard/platform:0.3.0\n"),
     ("charts/trainyard/values.yaml",
      "global:\n  images:\n    platform: trainyard/platform:0.2.0  # ours\n    other: else/thing:1\n"
      "volcano: {basic: {image_tag_version: \"v1.14.1\"}}\n"

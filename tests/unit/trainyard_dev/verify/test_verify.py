@@ -30,7 +30,7 @@ tools:
 images:
   vc-scheduler: {ref: 'docker.io/volcanosh/vc-scheduler:v1.14.1', dir: images/b, bin: [vc-scheduler]}
   pause: {ref: 'registry.k8s.io/pause:3.10.1', dir: images/b, bin: [pause], also: ['registry.k8s.io/pause:3.10']}
-  platform: {ref: 'docker.io/trainyard/platform:0.1.0', dir: images/b, own: true}
+  platform: {ref: 'site.invalid/trainyard/platform:0.1.0', dir: images/b, own: true}
 """
 FILES = {
     "versions.yaml": VERSIONS,
@@ -54,9 +54,9 @@ FILES = {
     "charts/trainyard/templates/a.yaml": "image: {{ .Values.global.imageRegistry }}/{{ .Values.x }}\n",
     "charts/nfs/Chart.yaml": "version: 0.1.0\nappVersion: 4.3\n",
     "charts/nfs/values.yaml": "",
-    "manifests/jobs/a.yaml": "containers:\n  - image: docker.io/trainyard/platform:0.1.0  # ours\n    command: [sh]\n",
-    "scripts/a.py": 'x = f"docker.io/{path}:{tag}"\nu = "https://quay.io/v2/"\ny = "docker.io/trainyard/{n}:1"\n',
-    "README.md": "Images are docker.io/trainyard/<name>:0.1.0, such as docker.io/trainyard/platform:0.1.0.\n",
+    "manifests/jobs/a.yaml": "containers:\n  - image: site.invalid/trainyard/platform:0.1.0  # ours\n    args: [sh]\n",
+    "scripts/a.py": 'x = f"docker.io/{path}:{tag}"\nu = "https://quay.io/v2/"\ny = "site.invalid/trainyard/{n}:1"\n',
+    "README.md": "Images are site.invalid/trainyard/<name>:0.1.0, such as site.invalid/trainyard/platform:0.1.0.\n",
 }
 INSTALLED = {"click": "8.1", "kfp-kubernetes": "2.0", "pytest": "9.0", "extra": "1.0"}
 
@@ -156,14 +156,14 @@ CHANGES = [
     ("charts/trainyard/templates/a.yaml", "image:", "image: ghcr.io/other/thing:1\nother:",
      "charts/trainyard/templates/a.yaml:1: the image ghcr.io/other/thing:1 is not in versions.yaml. "
      "add it under images in versions.yaml, or use an image from there."),
-    ("manifests/jobs/a.yaml", "docker.io/trainyard/platform:0.1.0", "example.org/own/thing:1",
+    ("manifests/jobs/a.yaml", "site.invalid/trainyard/platform:0.1.0", "example.org/own/thing:1",
      "manifests/jobs/a.yaml:2: the image example.org/own/thing:1 is not in versions.yaml. "
      "add it under images in versions.yaml, or use an image from there."),
     ("manifests/jobs/a.yaml", "[sh]", "[x, --image, busybox:latest]",
      "manifests/jobs/a.yaml:3: an image has tag latest. use an exact tag."),
     ("tools/router/go.mod", "fork v2.2.1", "fork v2.2.0",
      "tools/router/go.mod: it is not up to date (example.org/fork v2.2.1). run `bin/trainyard versions sync`."),
-    ("manifests/jobs/a.yaml", "image: docker.io/trainyard/platform:0.1.0", "image: docker.io/trainyard/platform",
+    ("manifests/jobs/a.yaml", "image: site.invalid/trainyard/platform:0.1.0", "image: site.invalid/trainyard/platform",
      "manifests/jobs/a.yaml: it is not up to date (image references). run `bin/trainyard versions sync`."),
     ("images/b/Containerfile", "debian:bookworm-1", "other:1",
      f"images/b/Containerfile:1: the default base is docker.io/library/other:1. write ARG BASE={BASE}."),
@@ -222,8 +222,8 @@ def test_effective_modules() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "see https://docker.io/some/page:1", "docker.io/trainyard/<name>:0.1.0", "docker.io/${NAME}:1",
-    "docker.io/trainyard/*:0.1.0", "mirror.docker.io/x/y:1", "the host docker.io has images",
+    "see https://docker.io/some/page:1", "site.invalid/trainyard/<name>:0.1.0", "docker.io/${NAME}:1",
+    "site.invalid/trainyard/*:0.1.0", "mirror.docker.io/x/y:1", "the host docker.io has images",
 ])  # fmt: skip
 def test_what_only_looks_like_a_reference(text: str) -> None:
     assert list(images.in_text("docs/a.md", text, set())) == []

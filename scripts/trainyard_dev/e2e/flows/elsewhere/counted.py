@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kfp import components, dsl
 
-IMAGE = "docker.io/trainyard/pipeline:0.4.0"
+IMAGE = "site.invalid/trainyard/pipeline:0.4.0"
 count = components.load_component_from_file(str(Path(__file__).with_name("component.yaml")))
 
 

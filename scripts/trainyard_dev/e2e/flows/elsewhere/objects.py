@@ -8,7 +8,7 @@ from kfp import dsl
 sys.path.insert(0, str(Path(__file__).parents[5] / "pipelines"))
 from components import create_object
 
-IMAGE = "docker.io/trainyard/pipeline:0.4.0"
+IMAGE = "site.invalid/trainyard/pipeline:0.4.0"
 POD = {
     "restartPolicy": "Never", "schedulerName": "volcano", "automountServiceAccountToken": False,
     "activeDeadlineSeconds": 300,

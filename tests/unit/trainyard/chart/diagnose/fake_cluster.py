@@ -23,7 +23,7 @@ def pod(
 ) -> dict[str, Any]:
     container = {
         "name": "main",
-        "image": "docker.io/trainyard/trainer-torch:0.1.0",
+        "image": "site.invalid/trainyard/trainer-torch:0.1.0",
         "ready": ready,
         "restartCount": restarts,
         "state": state or {"running": {"startedAt": NOW}},

@@ -36,7 +36,7 @@ spec:
           securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}
           containers:
             - name: worker
-              image: docker.io/trainyard/trainer-torch:0.2.0
+              image: site.invalid/trainyard/trainer-torch:0.2.0
               command: ["sh", "-c", "exit {code}"]
               securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
               resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 64Mi}}
@@ -49,7 +49,7 @@ from components import create_object
 MANIFEST = {manifest!r}
 
 
-@dsl.component(base_image="docker.io/trainyard/pipeline:0.4.0", install_kfp_package=False)
+@dsl.component(base_image="site.invalid/trainyard/pipeline:0.4.0", install_kfp_package=False)
 def asked() -> str:
     return "vision"
 

@@ -42,11 +42,11 @@ deploymentSpec:
   executors:
     exec-make:
       container:
-        image: docker.io/trainyard/trainer-torch:0.2.0
+        image: site.invalid/trainyard/trainer-torch:0.2.0
         command: [python3, make.py]
     exec-train:
       container:
-        image: docker.io/trainyard/trainer-torch:0.2.0
+        image: site.invalid/trainyard/trainer-torch:0.2.0
         command: [python3, train.py]
         args: [--out, "s3://runs/vision/digits"]
         env:
@@ -86,7 +86,7 @@ root:
 """
 
 
-TRAINER = "    exec-train:\n      container:\n        image: docker.io/trainyard/trainer-torch:0.2.0"
+TRAINER = "    exec-train:\n      container:\n        image: site.invalid/trainyard/trainer-torch:0.2.0"
 OTHER = "    exec-train:\n      container:\n        image: "
 
 
@@ -128,8 +128,8 @@ PIPELINES = [
      "rate: {parameterType: NUMBER_DOUBLE, defaultValue: 0.1}\n        n: {parameterType: STRING, isOptional: true}",
      "TY107", " n:"),
     ("an image of elsewhere", TRAINER, f"{OTHER}example.org/x:1", "p17", "example.org"),
-    ("an image without a version", TRAINER, f"{OTHER}docker.io/trainyard/trainer-torch", "TY301", "trainer-torch"),
-    ("an image of today", TRAINER, f"{OTHER}docker.io/trainyard/trainer-torch:latest", "TY301", "latest"),
+    ("an image without a version", TRAINER, f"{OTHER}site.invalid/trainyard/trainer-torch", "TY301", "trainer-torch"),
+    ("an image of today", TRAINER, f"{OTHER}site.invalid/trainyard/trainer-torch:latest", "TY301", "latest"),
     ("an installation while it runs", "[python3, train.py]", "[sh, -c, pip install torch && python3 train.py]", "TY302",
      "pip install"),
     ("a bucket that is not there", "s3://runs/vision", "s3://run/vision", "TY504", "s3://run/"),
@@ -140,7 +140,7 @@ PIPELINES = [
     ("more GPUs than any node has", "resourceMemoryLimit: 4Gi}",
      'resourceMemoryLimit: 4Gi, accelerator: {resourceType: nvidia.com/gpu, resourceCount: "6"}}', "TY401", ""),
     ("a resolver",
-     "      container:\n        image: docker.io/trainyard/trainer-torch:0.2.0\n        command: [python3, make.py]",
+     "      container:\n        image: site.invalid/trainyard/trainer-torch:0.2.0\n        command: [python3, make.py]",
      "      resolver: {outputArtifactQueries: {}}", "TY215", ""),
 ]  # fmt: skip
 
@@ -175,7 +175,7 @@ def test_damaged_files_are_findings_and_no_tracebacks() -> None:
 
 def test_without_a_contract_what_depends_on_the_site_only_warns() -> None:
     text = yaml.safe_dump(yaml.safe_load(PIPELINE)).replace(
-        "docker.io/trainyard/trainer-torch:0.2.0", "example.org/mine:1"
+        "site.invalid/trainyard/trainer-torch:0.2.0", "example.org/mine:1"
     )
     found = check_text(text, "pipeline.yaml", lint.site(contract.defaults()))
     assert {(finding.code, finding.severity) for finding in found} == {("p17", lint.Severity.WARNING)}

@@ -10,7 +10,7 @@ from trainyard.pipelines.lint.files import check, known
 GOOD = """\
 from kfp import dsl
 
-IMAGE = "docker.io/trainyard/trainer-torch:0.2.0"
+IMAGE = "site.invalid/trainyard/trainer-torch:0.2.0"
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)

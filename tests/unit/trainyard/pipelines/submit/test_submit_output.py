@@ -20,7 +20,7 @@ spec:
   entrypoint: main
   templates:
     - name: main
-      container: {image: docker.io/trainyard/trainer-torch:0.4.0, command: [echo, hello]}
+      container: {image: site.invalid/trainyard/trainer-torch:0.4.0, command: [echo, hello]}
 """
 OUTPUTS = {"parameters": [{"name": "word", "value": "hello"}]}
 

@@ -29,7 +29,7 @@ def site() -> Contract:
 
 
 def pod(**container: Any) -> dict[str, Any]:
-    main = {"name": "main", "image": "docker.io/trainyard/pipeline:0.4.0", **container}
+    main = {"name": "main", "image": "site.invalid/trainyard/pipeline:0.4.0", **container}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [main]}}
 
 
@@ -137,8 +137,8 @@ def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> No
         "poolTolerations": [[], []],
         "poolCuda": [True, False],
         "imageNames": ["pytorch/pytorch"],
-        "imageReferences": ["docker.io/trainyard/trainer-torch:0.4.0"],
-        "cudaReferences": ["docker.io/trainyard/trainer-torch-cuda:0.4.0"],
+        "imageReferences": ["site.invalid/trainyard/trainer-torch:0.4.0"],
+        "cudaReferences": ["site.invalid/trainyard/trainer-torch-cuda:0.4.0"],
     }
     found = contract.read.contract(raw, "test")
     image = {"image": "pytorch/pytorch:2.4"}

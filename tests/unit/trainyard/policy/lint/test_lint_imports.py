@@ -70,7 +70,7 @@ def pod(image: str, *words: str, **more: object) -> list[Finding]:
     return imports(check_text(yaml.safe_dump(made), "pod.yaml", site()))
 
 
-TORCH = f"docker.io/trainyard/trainer-torch:{__version__}"
+TORCH = f"site.invalid/trainyard/trainer-torch:{__version__}"
 
 
 def test_the_text_of_a_program_in_a_pod_is_read() -> None:

@@ -118,7 +118,7 @@ spec:
     - name: step
       inputs: {parameters: [{name: rows}]}
       container:
-        image: docker.io/trainyard/trainer-torch:0.2.0
+        image: site.invalid/trainyard/trainer-torch:0.2.0
         command: [python3, step.py]
 """
 
@@ -142,10 +142,10 @@ WORKFLOWS = [
     ("no end", "  activeDeadlineSeconds: 86400\n", "", "p21", ""),
     ("that would stay", "  ttlStrategy: {secondsAfterCompletion: 3600}\n", "", "p21", ""),
     ("the queue of another team", "queue-name: vision", "queue-name: speech", "p03", "speech"),
-    ("a template without an image", "        image: docker.io/trainyard/trainer-torch:0.2.0\n", "", "TY105",
+    ("a template without an image", "        image: site.invalid/trainyard/trainer-torch:0.2.0\n", "", "TY105",
      "container"),
     ("a container's field that is mistyped", STEP, f"{STEP}\n        workDir: /tmp", "TY105", "workDir"),
-    ("an image of elsewhere", "docker.io/trainyard/trainer-torch:0.2.0", "python:3.11", "p17", "python:3.11"),
+    ("an image of elsewhere", "site.invalid/trainyard/trainer-torch:0.2.0", "python:3.11", "p17", "python:3.11"),
     ("a root's container", STEP, f"{STEP}\n        securityContext: {{runAsUser: 0}}", "TY601", "name: step"),
     ("the host's folder", "  entrypoint: main", "  entrypoint: main\n  volumes: [{name: v, hostPath: {path: /}}]",
      "p15", "hostPath"),
@@ -215,6 +215,6 @@ def test_advice_about_steps_is_no_refusal_where_the_rule_is_enforced() -> None:
 
 def test_a_step_at_the_exit_is_told_its_deadline_together_with_the_workflow() -> None:
     text = broken(WORKFLOW, "  activeDeadlineSeconds: 86400\n", "  onExit: last\n")
-    text += "    - {name: last, container: {image: docker.io/trainyard/trainer-torch:0.2.0, command: [ls]}}\n"
+    text += "    - {name: last, container: {image: site.invalid/trainyard/trainer-torch:0.2.0, command: [ls]}}\n"
     found = {finding.code for finding in check_text(text, "workflow.yaml", site())}
     assert {"p12", "p21"} <= found, found

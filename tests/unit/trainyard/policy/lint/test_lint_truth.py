@@ -104,7 +104,8 @@ def test_a_template_without_an_entrypoint_is_a_library() -> None:
 
 def test_containers_of_a_set_are_closed_by_the_controller() -> None:
     whole = (
-        "      containerSet: {containers: [{name: a, image: docker.io/trainyard/trainer-torch:0.4.0, command: [a]}]}\n"
+        "      containerSet:\n"
+        "        containers: [{name: a, image: site.invalid/trainyard/trainer-torch:0.4.0, command: [a]}]\n"
     )
     assert check_text(WORKFLOW.replace(MAIN, whole), "file.yaml", site()) == []
 
