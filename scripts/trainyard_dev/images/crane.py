@@ -24,7 +24,6 @@ from trainyard_dev.progress import Progress
 from trainyard_dev.tools.build import binary
 
 NAME = "org.opencontainers.image.ref.name"
-MOUNTED_BYTES = 50e6  # layers of another image that a registry takes over; less, such as the base, is sent again
 CONTAINERD = "io.containerd.image.name"  # the annotation that `ctr image import` reads
 
 
@@ -119,7 +118,7 @@ def mirror(items: Sequence[Item], prefix: str, *, plain: bool = False, platform:
     """
     targets = {under(checked(prefix), item.ref): item for item in items}
     with ThreadPoolExecutor(8) as pool:
-        sources = dict(zip(targets, pool.map(lambda item: _source(item.at, platform), targets.values()), strict=True))
+        sources = dict(zip(targets, pool.map(lambda item: source(item.at, platform), targets.values()), strict=True))
         there = dict(zip(targets, pool.map(lambda to: digest(to, plain=plain), targets), strict=True))
     done = {to: one.digest for to, one in sources.items() if there[to] == one.digest}
     for to, one in sources.items():
@@ -130,17 +129,13 @@ def mirror(items: Sequence[Item], prefix: str, *, plain: bool = False, platform:
     progress = Progress(len(due), f"Images to {prefix}")
     for to, one in due.items():
         with progress.step(to):
-            near = max(done, key=lambda other: one.shared(sources[other]), default="")
-            if near and one.shared(sources[near]) > MOUNTED_BYTES:  # layers that the registry need not receive again
-                below = f"@{done[near]}"
-                call("copy", _repository(near) + below, _repository(to) + below, plain=plain)
             call("copy", one.ref, to, plain=plain)
             done[to] = _arrived(to, one.digest, plain)
     return done
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """An image to copy, by digest, since crane contacts every registry without TLS if one of them has none.
 
     `blobs` has the bytes of each layer, of all platforms.
@@ -150,18 +145,15 @@ class _Source:
     digest: str
     blobs: dict[str, int]
 
-    def shared(self, other: "_Source") -> int:
-        """Bytes of the layers that both have."""
-        return sum(size for key, size in self.blobs.items() if key in other.blobs)
 
-
-def _source(at: str, platform: str) -> _Source:
+def source(at: str, platform: str = "") -> Source:
+    """What a registry has under a reference. Raises MissingError."""
     found, repository = call("digest", at, platform=platform), _repository(at)
     manifest = json.loads(call("manifest", f"{repository}@{found}"))
     blobs = {one["digest"]: one["size"] for one in manifest.get("layers", ())}
     for one in manifest.get("manifests", ()):
-        blobs |= _source(f"{repository}@{one['digest']}", "").blobs
-    return _Source(f"{repository}@{found}", found, blobs)
+        blobs |= source(f"{repository}@{one['digest']}").blobs
+    return Source(f"{repository}@{found}", found, blobs)
 
 
 def _repository(ref: str) -> str:

@@ -1,6 +1,5 @@
 """What a release puts into a registry: our images, the chart, and a wheelhouse for each Python."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +53,8 @@ def images(engine: Engine, wanted: Sequence[Image], items: Sequence[crane.Item],
             ref = crane.under(space, image.ref)
             registry.push_as(engine, builder.build(engine, image, base, OTHER), f"{ref}-{OTHER}")
             crane.call("index", "append", "-m", f"{ref}@{crane.digest(ref)}", "-m", f"{ref}-{OTHER}", "-t", ref)
-    return [described(space, image.ref.partition("/")[2]) for image in wanted]
+    more = {image.name: [f"linux/{OTHER}"] for image in both}
+    return [described(space, image.ref.partition("/")[2], "linux/amd64", *more.get(image.name, ())) for image in wanted]
 
 
 def chart(made: Sequence[Artifact], out: Path, space: str, home: str) -> tuple[Path, Artifact]:
@@ -107,18 +107,10 @@ def _digest(path: str, pins: Mapping[str, str]) -> str:
     return pins[path]
 
 
-def described(space: str, path: str) -> Artifact:
+def described(space: str, path: str, *platforms: str) -> Artifact:
     """What the registry has below `space` under a path with its tag."""
-    ref = f"{space}/{path}"
-    manifest = json.loads(crane.call("manifest", ref))
-    parts = manifest.get("manifests", ())
-    each = [json.loads(crane.call("manifest", f"{space}/{path.rpartition(':')[0]}@{one['digest']}")) for one in parts]
-    size = sum(layer["size"] for one in each or [manifest] for layer in (*one["layers"], one["config"]))
-    platforms = [f"{one['platform']['os']}/{one['platform']['architecture']}" for one in parts if "platform" in one]
-    if not platforms and "helm" not in manifest["config"]["mediaType"]:
-        config = json.loads(crane.call("config", ref))
-        platforms = [f"{config['os']}/{config['architecture']}"] if config.get("architecture") else []
-    return Artifact(path, crane.digest(ref), size, tuple(platforms))
+    found = crane.source(f"{space}/{path}")
+    return Artifact(path, found.digest, sum(found.blobs.values()), platforms)
 
 
 def sboms(made: Sequence[Artifact], files: Sequence[Path], space: str, out: Path) -> None:

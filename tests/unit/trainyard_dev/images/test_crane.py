@@ -169,23 +169,6 @@ def test_an_interrupted_mirror_goes_on_where_it_was(
         assert "to copy: 0 images, 0.0 MB" in capsys.readouterr().out and not target.asked(r"(?:PUT|POST) .*")
 
 
-def test_layers_that_images_share_are_sent_once(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To Distribution's registry, which has layers by repository."""
-    child = crane.Item("site.invalid/trainyard/child:1", served.item(UPSTREAM).at)
-    storage = {"filesystem": {"rootdirectory": str(tmp_path)}}
-    config = {"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}}
-    (tmp_path / "config.yml").write_text(json.dumps(config))
-    with serving(tmp_path, binary("registry"), "serve", tmp_path / "config.yml") as target:
-        for least, sent in ((0, 0), (1e6, 1)):
-            monkeypatch.setattr(crane, "MOUNTED_BYTES", least)
-            target.log.write_text("")
-            crane.mirror([served.item(UPSTREAM), child], f"{target.host}/{sent}")
-            blob = served.blob("nvcr.io/nvidia/plugin:base").name
-            assert len(target.asked(rf"PUT /v2/{sent}/trainyard/child/blobs/\S+{blob}")) == sent
-
-
 def test_one_platform_of_several(served: Served) -> None:
     done = crane.mirror([served.item(UPSTREAM)], f"{served.host}/one", platform="linux/arm64")
     assert list(done.values()) == [crane.digest(f"{served.host}/nvidia/plugin:arm64")]
