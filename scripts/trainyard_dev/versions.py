@@ -101,6 +101,11 @@ class Versions:
         ref, digest = self.raw["pull"][name], self.raw["published"][name]["digest"]
         return ref if digest == UNPROVED else f"{ref.rpartition(':')[0]}@{digest.partition('@')[2]}"
 
+    @property
+    def ours(self) -> list[Image]:
+        """Our own images that a site can pull."""
+        return [one for one in self.images.values() if one.own and not one.local and one.stage != "cluster"]
+
     def image(self, name: str) -> str:
         """The full reference of the image called `name`."""
         return self.images[name].ref

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from importlib import metadata
@@ -14,7 +13,6 @@ import yaml
 from packaging.requirements import Requirement
 
 from trainyard.paths import ROOT, cache_dir
-from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import package
 from trainyard_dev.cluster import config, nodes
@@ -23,6 +21,7 @@ from trainyard_dev.gpu import mock
 from trainyard_dev.images.build import build as build_image
 from trainyard_dev.images.source import choose
 from trainyard_dev.progress import Progress
+from trainyard_dev.release import python
 from trainyard_dev.versions import load
 
 PART = 45 * 1024**2  # bytes; with the tree beside it, a part fits into a transfer of 64 MiB
@@ -97,8 +96,8 @@ def _gather(engine: Engine, base: str, room: Path) -> None:
     shutil.copytree(ROOT / "examples/ddp", own / "kit/ddp")
     shutil.copytree(nodes.userspace_nfs(engine, base).host, own / "mount-nfs")
     mock.prepare_node(own / "mock-gpu", "kit", mock.MockGpuSpec(count=1))
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-compile"]
-    run([*pip, "--target", own / "site", ROOT, *(f"{name}=={metadata.version(name)}" for name in _closure(NEEDED))])
+    pins = [f"{name}=={metadata.version(name)}" for name in _closure(NEEDED)]
+    python.pip("install", "--no-deps", "--no-compile", "--target", own / "site", python.wheel(room.parent), *pins)
 
 
 def _closure(names: Sequence[str]) -> set[str]:

@@ -88,31 +88,33 @@ def load(archive: Path, prefix: str, plain: bool, pins: Path | None) -> None:
 @_platform
 @_plain
 @_pins
+@click.option("--own", is_flag=True, help="Only our own images, all of them: for global.ownImageRegistry.")
 @click.argument("prefix", metavar="HOST[/PATH]")
 def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, cuda: bool, platform: str, plain: bool,
-           pins: Path | None) -> None:  # fmt: skip
+           pins: Path | None, own: bool) -> None:  # fmt: skip
     """Copy every image of an installation into a registry, without a file between.
 
     The command builds images that are not published, prints the size of each image, and copies those that the
     registry lacks. To resume after an interruption, repeat it. Log in to the registry with docker or podman first.
     """
     to = crane.checked(prefix)  # before anything is built
-    with _readable(profile, files, wanted, cuda) as items:
-        _done(crane.mirror(items, to, plain=plain, platform=platform), to, pins)
+    refs = [image.ref for image in load_versions().ours] if own else None
+    with _readable(profile, files, wanted, cuda, refs) as items:
+        _done(crane.mirror(items, to, plain=plain, platform=platform), to, pins, pinned.OURS if own else pinned.MIRROR)
 
 
-def _done(pushed: dict[str, str], prefix: str, pins: Path | None) -> None:
+def _done(pushed: dict[str, str], prefix: str, pins: Path | None, key: str = pinned.MIRROR) -> None:
     for ref, digest in pushed.items():
         click.echo(f"{ref}@{digest}")
     if pins:
-        pins.write_text(pinned.text(pushed, prefix.rstrip("/")))
+        pins.write_text(pinned.text(pushed, prefix.rstrip("/"), key))
         click.echo(f"written: {pins}, for helm --values")
 
 
 def _readable(
-    profile: str, files: tuple[Path, ...], wanted: str, cuda: bool
+    profile: str, files: tuple[Path, ...], wanted: str, cuda: bool, refs: list[str] | None = None
 ) -> AbstractContextManager[list[crane.Item]]:
-    refs = [image.ref for image in listing.listed(profile, values=files)]
+    refs = refs or [image.ref for image in listing.listed(profile, values=files)]
     large = {image.ref: image for image in load_versions().images.values() if image.large and not cuda}
     if omitted := [large[ref] for ref in refs if ref in large]:
         named = ", ".join(f"{image.name} ({image.large} GB)" for image in omitted)
@@ -163,42 +165,3 @@ def show_contents(name: str, run: bool) -> None:
     if not found:
         raise UsageError(f"{name} pins no framework", hint="ask the image itself with --run")
     click.echo(json.dumps(found, indent=1))
-
-
-@images.command()
-@click.argument("registry_host", metavar="HOST")
-@_wanted
-@click.option("--all", "every", is_flag=True, help="Include upstream images; only with --images build.")
-@_cuda
-@_pins
-def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | None) -> None:
-    """Push our own images to HOST, a registry that a cluster's nodes reach: global.ownImageRegistry of the chart.
-
-    HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
-    """
-    host = crane.checked(registry_host)
-    engine, chosen = engines.find(), source.choose(wanted)
-    if every and chosen.kind != "build":
-        raise UsageError(
-            "upstream's images are only built with --images build", hint="mirror the published ones instead"
-        )
-    base = chosen.base(engine)
-    needed = [i for i in load_versions().images.values() if not i.local and (i.own or every)]
-    needed = [i for i in needed if cuda or not i.large]
-    progress, pushed = Progress(len(needed), f"Images to {host}"), {}
-    for image in needed:
-        with progress.step(f"{host}/{image.ref.partition('/')[2]}"):
-            local = builder.build(engine, image, base)
-            for ref in (image.ref, *image.also):
-                target = f"{host}/{ref.partition('/')[2]}"
-                engine("tag", local, target)
-                engine(
-                    "push",
-                    target,
-                    hint=f"check that you are allowed to push: `{engine.name} login {host.partition('/')[0]}`",
-                )
-                if pins and image.own:
-                    pushed[target] = crane.digest(target)
-    if pins:
-        pins.write_text(pinned.text(pushed, host, pinned.MIRROR if every else pinned.OURS))
-        click.echo(f"written: {pins}, for helm --values")

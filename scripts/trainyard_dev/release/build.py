@@ -15,16 +15,10 @@ from trainyard_dev.chart import images as listing
 from trainyard_dev.mirror import sources
 from trainyard_dev.progress import Progress
 from trainyard_dev.release import artifacts, python, signing
-from trainyard_dev.versions import Image, load
+from trainyard_dev.versions import load
 
 SUMS = "SHA256SUMS"
 LAYOUT = "registry"  # everything that goes to a registry, as an OCI layout
-
-
-def ours(cuda: bool = False) -> list[Image]:
-    """Our own images that a site can pull; those with CUDA have several GB and are left out unless asked for."""
-    own = [image for image in load().images.values() if image.own and not image.local and image.stage != "cluster"]
-    return [image for image in own if cuda or not image.large]
 
 
 def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tree: Path = ROOT) -> Path:
@@ -41,7 +35,8 @@ def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tre
     out = top / f"trainyard-{package.VERSION}"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    wanted, progress = ours(cuda), Progress(8, f"Release {package.VERSION} of commit {commit[:12]} in {out}")
+    wanted = [image for image in load().ours if cuda or not image.large]
+    progress = Progress(8, f"Release {package.VERSION} of commit {commit[:12]} in {out}")
     with sources.readable(engines.find(), [image.ref for image in wanted], "auto") as items:
         space = f"{items[0].at.partition('/')[0]}/{artifacts.SPACE}"
         with progress.step("images"):

@@ -1,6 +1,8 @@
 """The Python package of a release: its wheel, and a wheelhouse for each Python that pip installs from offline."""
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from trainyard.paths import ROOT
@@ -14,10 +16,11 @@ _NO_WHEEL = ("kfp-server-api",)  # published as source alone, in pure Python
 
 
 def wheel(folder: Path) -> Path:
-    """Builds the wheel of this tree into the folder, and those of dependencies that publish none; returns ours."""
-    pins = [line for line in LOCK.read_text().splitlines() if line.partition("==")[0] in _NO_WHEEL]
-    _pip("wheel", "--no-deps", "--wheel-dir", folder, *pins)
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT)
+    """Builds the wheel of the commit into the folder: a build in the tree would keep files that the tree has lost."""
+    with tempfile.TemporaryDirectory() as room:
+        run(["git", "-C", ROOT, "archive", "--output", f"{room}/tree.tar", "HEAD"])
+        shutil.unpack_archive(f"{room}/tree.tar", f"{room}/tree", filter="data")
+        pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, f"{room}/tree")
     [ours] = folder.glob("trainyard_platform-*.whl")
     return ours
 
@@ -28,14 +31,17 @@ def wheelhouse(version: str, ours: Path, out: Path) -> Path:
     Raises:
         CommandError: pip cannot reach its index, or the pins contradict each other.
     """
+    pins = [line for line in LOCK.read_text().splitlines() if line.partition("==")[0] in _NO_WHEEL]
+    pip("wheel", "--no-deps", "--wheel-dir", ours.parent, *pins)
     room, given = out / f"wheelhouse-py{version}", [flag for one in _PLATFORMS for flag in ("--platform", one)]
-    _pip("download", "--dest", room / "wheelhouse", "--python-version", version, "--only-binary=:all:", *given,
+    pip("download", "--dest", room / "wheelhouse", "--python-version", version, "--only-binary=:all:", *given,
          "--find-links", ours.parent, "--constraint", LOCK, ours)  # fmt: skip
     file = out / f"{room.name}.tar"
     crane.pack(room, file)
     return file
 
 
-def _pip(verb: str, *argv: str | Path) -> None:
+def pip(verb: str, *argv: str | Path) -> None:
+    """Runs a command of pip."""
     run([sys.executable, "-m", "pip", verb, "--quiet", "--disable-pip-version-check", *argv],
         hint="check the network; the pins are in requirements.lock")  # fmt: skip
