@@ -119,8 +119,8 @@ matrix: ## policies, charts, scheduling and pipelines on the API servers of all 
 	@$(TRAINYARD) matrix run $(if $(KUBERNETES),--kubernetes '$(KUBERNETES)')
 
 .PHONY: release release-test
-release: system ## chart, images, wheels, lists of contents, signatures, notes in out/release/; KEY=…: sign with it; CUDA=1: and those images
-	@$(TRAINYARD) release build $(if $(KEY),--key '$(KEY)') $(if $(filter 1,$(CUDA)),--cuda)
+release: system ## chart, images, wheels, lists of contents, signatures, notes in out/release/; KEY=…: sign with it; URL=…: the project's home; CUDA=1: those images, too
+	@$(TRAINYARD) release build $(if $(KEY),--key '$(KEY)') $(if $(URL),--home '$(URL)') $(if $(filter 1,$(CUDA)),--cuda)
 release-test: ## a site takes the release that was built last, by six commands, and refuses a changed one
 	@$(TRAINYARD) release test
 

@@ -11,7 +11,6 @@ from trainyard.contract.model import OWN
 from trainyard.paths import ROOT
 from trainyard_dev.chart import images, package, parts, reference
 
-KINDS = ("added", "changed", "deprecated", "removed", "fixed", "security")
 _LINK = re.compile(r"\[([^][]*)\]\([\w/.:-]+(?:#[^)]*)?\)")  # to a page, not to a heading of the same page
 
 

@@ -12,6 +12,7 @@ from typing import IO, Any
 import yaml
 from packaging.requirements import Requirement
 
+from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard_dev import tools
 from trainyard_dev.chart import package
@@ -51,6 +52,8 @@ def build(engine: Engine, folder: Path, level: int) -> dict[str, Any]:
             with subprocess.Popen(words, stdin=made.stdout, stdout=subprocess.PIPE) as xz:
                 assert xz.stdout
                 kit["archives"][name] = split(xz.stdout, folder, f"{name}.tar.xz")
+        if made.returncode or xz.returncode:
+            raise TrainyardError(f"the archive {name} is incomplete", where=str(folder), hint="check the disk's room")
 
     with tempfile.TemporaryDirectory(dir=cache_dir()) as room:
         with progress.step("node"):

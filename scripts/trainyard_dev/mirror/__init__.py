@@ -1,1 +1,1 @@
-"""The images of an installation: listed, saved, loaded, mirrored, pushed."""
+"""The images of an installation: listed, saved, loaded, mirrored."""

@@ -65,7 +65,9 @@ def chart(made: Sequence[Artifact], out: Path, space: str, home: str) -> tuple[P
         pin(folder, pins)
         named = [ref for ref in hub.describe(folder, home) if ref.startswith(f"{OWN}/")]
         if tags := [ref for ref in named if "@sha256:" not in ref and "-cuda:" not in ref]:
-            raise TrainyardError(f"the chart names {', '.join(tags)} without a digest", hint="see `artifacts.pin`")
+            raise TrainyardError(
+                f"the chart names {', '.join(tags)} without a digest", hint="write it in values.yaml as NAME:TAG"
+            )
 
     file = package.package(out, finish=finish)
     helm.call("push", file, f"oci://{space}/{CHARTS}", "--plain-http")
@@ -113,12 +115,17 @@ def described(space: str, path: str, *platforms: str) -> Artifact:
     return Artifact(path, found.digest, sum(found.blobs.values()), platforms)
 
 
+def storage() -> Path:
+    """The folder of this machine's registry that has the repositories of a release."""
+    return registry.storage() / "docker/registry/v2/repositories" / SPACE
+
+
 def sboms(made: Sequence[Artifact], files: Sequence[Path], space: str, out: Path) -> None:
-    """Writes a list of contents, in SPDX's JSON, for each image and each of the files."""
+    """Writes an SBOM, as SPDX in JSON, for each image and each of the files."""
     out.mkdir()
     targets = {one.path.replace("/", "-").replace(":", "-"): f"registry:{space}/{one.exact}" for one in made}
     targets |= {file.name: f"file:{file}" for file in files}
-    progress = Progress(len(targets), "Lists of contents")
+    progress = Progress(len(targets), "SBOMs")
     for name, target in targets.items():
         with progress.step(name):
             run([binary("syft"), "scan", "--quiet", target, "--output", f"spdx-json={out / name}.spdx.json"],

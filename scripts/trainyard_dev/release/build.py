@@ -39,6 +39,7 @@ def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tre
     progress = Progress(8, f"Release {package.VERSION} of commit {commit[:12]} in {out}")
     with sources.readable(engines.find(), [image.ref for image in wanted], "auto") as items:
         space = f"{items[0].at.partition('/')[0]}/{artifacts.SPACE}"
+        shutil.rmtree(artifacts.storage(), ignore_errors=True)  # artifacts and signatures of an earlier build
         with progress.step("images"):
             made = artifacts.images(engines.find(), wanted, items, space)
         with progress.step("chart"):
@@ -49,7 +50,7 @@ def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tre
             wheel = Path(shutil.move(wheel, out))
             shutil.rmtree(out / "wheels")
             made += [chart, *artifacts.wheels(houses, space)]
-        with progress.step("lists of contents"):
+        with progress.step("SBOMs"):
             artifacts.sboms([one for one in made if one.platforms], [file, wheel], space, out / "sbom")
         signer = signing.Signer(out, key)
         with progress.step(f"signatures of {len(made)} artifacts"):
@@ -59,7 +60,7 @@ def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tre
     with progress.step("pages and results"):
         publish.write(out / "publish")
         (out / "NOTES.md").write_text(_notes(made, commit, signer.own))
-        (out / "images.txt").write_text(_listed())
+        (out / "images.txt").write_text(_listed(made))
     with progress.step("checksums"):
         (out / SUMS).write_text(_sums(out))
         signer.sign_file(out / SUMS)
@@ -96,9 +97,10 @@ Sizes are compressed. Images of Go programs alone also run on arm64.
 """
 
 
-def _listed() -> str:
-    """Every image that a site's installation can start, upstream's too, one reference a line."""
-    return "".join(f"{image.ref}\n" for image in listing.listed("on-prem"))
+def _listed(made: Sequence[artifacts.Artifact]) -> str:
+    """Every image that a site's installation can start, one a line: ours by path and digest, upstream's by tag."""
+    theirs = [image.ref for image in listing.listed("on-prem") if not image.own]
+    return "".join(f"{line}\n" for line in [*theirs, *(one.exact for one in made if one.platforms)])
 
 
 def _sums(out: Path) -> str:

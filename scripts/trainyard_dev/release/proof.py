@@ -74,11 +74,16 @@ def exact(there: site.Site) -> dict[str, str]:
     """The variables of the page: registry, chart and wheels, these by digest."""
     found = {}
     for repository in (f"{artifacts.CHARTS}/trainyard", artifacts.WHEELS):
-        tags = crane.call("ls", f"{there.local}/{repository}", plain=True).splitlines()
-        [tag] = [tag for tag in tags if re.fullmatch(rf"\d+\.\d+\.\d+(-{PYTHON})?", tag)]
-        found[repository] = f"{repository}@{crane.digest(f'{there.local}/{repository}:{tag}', plain=True)}"
+        ref = f"{there.local}/{repository}:{_tag(there, repository)}"
+        found[repository] = f"{repository}@{crane.digest(ref, plain=True)}"
     chart, wheels = found.values()
     return {"REGISTRY": site.PREFIX, "CHART": chart, "WHEELS": wheels}
+
+
+def _tag(there: site.Site, repository: str) -> str:
+    """A release's tag, of the artifact for this site's Python; the other tags are signatures."""
+    tags = crane.call("ls", f"{there.local}/{repository}", plain=True).splitlines()
+    return next(tag for tag in tags if re.fullmatch(rf"\d+\.\d+\.\d+(-{PYTHON})?", tag))
 
 
 def _refusal(there: site.Site, command: str, *said: str) -> str:
@@ -87,7 +92,7 @@ def _refusal(there: site.Site, command: str, *said: str) -> str:
         there.type(command)
     except CommandError as error:
         if all(word in error.output for word in said):
-            return error.output.strip().splitlines()[-1].strip()
+            return f"{command.split()[-1]}: {error.output.strip().splitlines()[-1].strip()}"
         raise TrainyardError(f"`{command}` failed for another reason: {error.output}") from None
     raise TrainyardError(f"`{command}` took what was changed")
 
@@ -113,7 +118,7 @@ def tampered(there: site.Site, names: dict[str, str]) -> str:
 def swapped(there: site.Site, names: dict[str, str]) -> str:
     """The chart's tag names another chart, which nobody signed."""
     repository, _, wanted = names["CHART"].partition("@")
-    tag = next(one for one in crane.call("ls", f"{there.local}/{repository}", plain=True).split() if one[0].isdigit())
+    tag = _tag(there, repository)
     crane.call("mutate", f"{there.local}/{names['CHART']}", "--annotation", "swapped=yes",
                "-t", f"{there.local}/{repository}:{tag}", plain=True)  # fmt: skip
     verify = f"cosign verify --key {signing.PUBLIC} {' '.join(signing.VERIFY)}"
@@ -126,7 +131,7 @@ def missing(there: site.Site, names: dict[str, str]) -> str:
     """An image of two platforms has lost one: a node of that architecture asks for the image by its digest."""
     repository = "trainyard/minio"
     local = f"{there.local}/{repository}"
-    tag = next(one for one in crane.call("ls", local, plain=True).split() if one[0].isdigit())
+    tag = _tag(there, repository)
     index = json.loads(crane.call("manifest", f"{local}:{tag}", plain=True))
     [lost] = [one["digest"] for one in index["manifests"] if one["platform"]["architecture"] == artifacts.OTHER]
     exactly = f"{site.PREFIX}/{repository}@{crane.digest(f'{local}:{tag}', plain=True)}"

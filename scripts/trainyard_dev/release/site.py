@@ -63,31 +63,37 @@ def running(engine: Engine, cluster: str, work: Path, files: dict[str, str]) -> 
     """
     chosen = source.choose("auto")
     base = chosen.base(engine)
+    _remove(engine, cluster)  # what an interrupted run left
     try:
         lifecycle.up(engine, lifecycle.Options(cluster, chosen))
         port = _registry(engine, chosen.registry_image(engine, base), work)
-        _trust(work / "tls.crt")
+        _trust(work / "tls/tls.crt")
         _machine(engine, of_suite(base, OLDER), cluster, work, files)
         yield Site(engine, cluster, work / "storage", port)
     finally:
-        for part in ("machine", "registry"):
-            engine("rm", "-f", "-v", f"{NAME}-{part}", check=False)
-        lifecycle.down(engine, cluster)
-        engine("network", "rm", "-f", NAME, check=False)
-        shutil.rmtree(_hosts(), ignore_errors=True)
+        _remove(engine, cluster)
+
+
+def _remove(engine: Engine, cluster: str) -> None:
+    for part in ("machine", "registry"):
+        engine("rm", "-f", "-v", f"{NAME}-{part}", check=False)
+    lifecycle.down(engine, cluster)
+    engine("network", "rm", "-f", NAME, check=False)
+    shutil.rmtree(_hosts(), ignore_errors=True)
 
 
 def _registry(engine: Engine, image: str, work: Path) -> int:
     """Starts an empty registry under HOST, for the cluster's nodes and for the machine; returns its port here."""
-    (work / "storage").mkdir()
+    for folder in ("storage", "tls"):
+        (work / folder).mkdir()
     run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-keyout", work / "tls.key", "-out", work / "tls.crt", "-subj", f"/CN={HOST}",
+         "-keyout", work / "tls/tls.key", "-out", work / "tls/tls.crt", "-subj", f"/CN={HOST}",
          "-addext", f"subjectAltName=DNS:{HOST},IP:127.0.0.1"], hint="apt-get install openssl")  # fmt: skip
     settings = {"ADDR": ":443", "TLS_CERTIFICATE": "/tls/tls.crt", "TLS_KEY": "/tls/tls.key"}
     env = [word for name, value in settings.items() for word in ("--env", f"REGISTRY_HTTP_{name}={value}")]
     engine("network", "create", "--internal", NAME)
     engine("run", "-d", "--name", f"{NAME}-registry", "--network", registry.NETWORK, "--network-alias", HOST,
-           "-p", "127.0.0.1::443", "-v", f"{work}:/tls:ro", "-v", f"{work / 'storage'}:/var/lib/registry",
+           "-p", "127.0.0.1::443", "-v", f"{work / 'tls'}:/tls:ro", "-v", f"{work / 'storage'}:/var/lib/registry",
            "-v", f"{registry.CONFIG}:/etc/distribution/config.yml:ro", *env, image)  # fmt: skip
     engine("network", "connect", "--alias", HOST, NAME, f"{NAME}-registry")
     return int(engine("port", f"{NAME}-registry", "443/tcp").stdout.split()[0].rpartition(":")[2])
@@ -119,10 +125,10 @@ def _machine(engine: Engine, base: str, cluster: str, work: Path, files: dict[st
     plane = f"{cluster}-{CONTROL_PLANE}"
     engine("network", "connect", "--alias", plane, NAME, plane)
     at = work / "site"
-    shutil.copytree(ROOT / "examples" / "ddp", at)
+    shutil.copytree(ROOT / "examples" / "ddp", at / "job")
     for name, text in files.items():
         (at / name).write_text(text)
-    shutil.copy(work / "tls.crt", at / "ca.crt")
+    shutil.copy(work / "tls/tls.crt", at / "ca.crt")
     admin = lifecycle.kubeconfig(cluster)
     for name, file in {"admin": admin, "member": environment.member(admin, TEAM)}.items():
         config = json.dumps(_internal(file, plane))
