@@ -6,6 +6,7 @@ from typing import Any
 
 from minio.error import S3Error
 
+from trainyard.contract.model import reference
 from trainyard_agent.install.crds import VERSION as CRD_VERSION
 from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import options, releases, store
@@ -46,7 +47,8 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
     if reason := previous.missing():
         context.recorder.skip_all(TITLES, reason)
         return
-    job = ProbeJob(context, previous.job("pytorchjob"), NAMESPACE, load().image("trainer-torch"))
+    image = reference("docker.io", load().image("trainer-torch"))  # where 0.3.0 allows our images
+    job = ProbeJob(context, previous.job("pytorchjob"), NAMESPACE, image)
     lines = trail.Lines(context)
     try:
         _install_previous(context, job, images or source.choose("auto"))
