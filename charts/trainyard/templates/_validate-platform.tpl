@@ -5,7 +5,7 @@
 global.imageRegistry is docker.io, which doesn't hold every image: leave it empty, or name a mirror that does.
 {{- end }}
 {{- if not (or $registry .Values.global.ownImageRegistry) }}
-global.ownImageRegistry is empty: name the registry, and its path, that holds our own images, such as registry.example.org/gpu, such as `bin/trainyard images mirror --own REGISTRY` or a release's `images load` fills it; or a mirror of all images as global.imageRegistry. An installation of 0.3.0 with its default pulled them from docker.io: to keep that, set global.ownImageRegistry=docker.io.
+global.ownImageRegistry is empty: name the registry, and its path, that holds our own images, such as registry.example.org/gpu, which `bin/trainyard images mirror --own REGISTRY` or `images load` of a release fills; or name a mirror of all images in global.imageRegistry. An installation of 0.3.0 with its default pulled them from docker.io: to keep that, set global.ownImageRegistry=docker.io.
 {{- end }}
 {{- $webhook := include "trainyard.webhookNamespace" . -}}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $webhook) }}
