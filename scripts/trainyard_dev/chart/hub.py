@@ -10,6 +10,7 @@ import yaml
 from trainyard.contract.model import OWN
 from trainyard.paths import ROOT
 from trainyard_dev.chart import images, package, parts, reference
+from trainyard_dev.images.crane import repository
 
 _LINK = re.compile(r"\[([^][]*)\]\([\w/.:-]+(?:#[^)]*)?\)")  # to a page, not to a heading of the same page
 
@@ -29,15 +30,11 @@ def describe(chart: Path, home: str = "", profile: str = "on-prem") -> list[str]
     meta |= {"home": home, "sources": [home]} if home else {}
     meta["annotations"] = meta.get("annotations", {}) | {
         "artifacthub.io/changes": _text([{"kind": kind, "description": what} for kind, what in changes()]),
-        "artifacthub.io/images": _text([{"name": _name(ref), "image": ref} for ref in listed]),
+        "artifacthub.io/images": _text([{"name": repository(ref).rpartition("/")[2], "image": ref} for ref in listed]),
     }
     file.write_text(yaml.safe_dump(meta, sort_keys=False))
     (chart / "README.md").write_text(f"{(parts.UMBRELLA / 'README.md').read_text()}\n{_values()}")
     return listed
-
-
-def _name(ref: str) -> str:
-    return re.sub(r"[:@].*", "", ref.rpartition("/")[2])
 
 
 def changes(root: Path = ROOT) -> Iterator[tuple[str, str]]:

@@ -148,16 +148,18 @@ class Source:
 
 def source(at: str, platform: str = "") -> Source:
     """What a registry has under a reference. Raises MissingError."""
-    found, repository = call("digest", at, platform=platform), _repository(at)
-    manifest = json.loads(call("manifest", f"{repository}@{found}"))
+    found, where = call("digest", at, platform=platform), repository(at)
+    manifest = json.loads(call("manifest", f"{where}@{found}"))
     blobs = {one["digest"]: one["size"] for one in manifest.get("layers", ())}
     for one in manifest.get("manifests", ()):
-        blobs |= source(f"{repository}@{one['digest']}").blobs
-    return Source(f"{repository}@{found}", found, blobs)
+        blobs |= source(f"{where}@{one['digest']}").blobs
+    return Source(f"{where}@{found}", found, blobs)
 
 
-def _repository(ref: str) -> str:
-    return re.sub(r"(:[^/:]+|@.*)$", "", ref)
+def repository(ref: str) -> str:
+    """A reference without tag and digest."""
+    name = ref.partition("@")[0]
+    return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else name
 
 
 def _megabytes(blobs: Mapping[str, int]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from trainyard.components import registry
 from trainyard.errors import TrainyardError
+from trainyard_dev.images.crane import repository
 from trainyard_dev.matrix import results
-from trainyard_dev.sync.images import ADD, by_repository, repository
+from trainyard_dev.sync.images import ADD, by_repository
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UMBRELLA, installs
 

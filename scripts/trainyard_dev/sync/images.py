@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from trainyard_dev.images.crane import repository
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UNPROVED
 
@@ -28,12 +29,6 @@ def references(raw: dict[str, Any]) -> set[str]:
     """Every reference that the tree may use."""
     made = {ref for image in raw["images"].values() for ref in (image["ref"], *image.get("also", ()))}
     return made | set(raw["pull"].values())
-
-
-def repository(ref: str) -> str:
-    """A reference without tag and digest."""
-    name = ref.partition("@")[0]
-    return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else name
 
 
 def by_repository(raw: dict[str, Any]) -> dict[str, str]:
