@@ -51,7 +51,8 @@ def listed(
         sets = [*sets, *ANY_TEAM]
         objects = render(profile, sets=sets, values=values)
     # Without a mirror every reference names the registry that publishes it; ours have no other than OWN.
-    plain = render(profile, sets=[*sets, "global.imageRegistry=", f"global.ownImageRegistry={OWN}"], values=values)
+    bare = [*sets, "global.imageRegistry=", f"global.ownImageRegistry={OWN}"]
+    plain = objects if known.registry == OWN else render(profile, sets=bare, values=values)
     there = sorted(references(objects))
     uses: dict[str, set[str]] = {}
     for ref, use in [*_rendered(plain), *_examples()]:
