@@ -66,6 +66,11 @@ def storage() -> Path:
     return folder
 
 
+def repositories() -> Path:
+    """The folder of the registry's repositories, by their paths."""
+    return storage() / "docker/registry/v2/repositories"
+
+
 def repository(ref: str) -> tuple[str, str]:
     """(repository, tag) under which a mirror serves `ref`: the reference without its host.
 
@@ -122,7 +127,7 @@ def mirror_config(folder: Path) -> Path:
 
 def _manifest_link(ref: str) -> Path:
     path, tag = repository(ref)
-    return storage() / "docker/registry/v2/repositories" / path / "_manifests/tags" / tag / "current/link"
+    return repositories() / path / "_manifests/tags" / tag / "current/link"
 
 
 def _pushed_file() -> Path:

@@ -115,11 +115,6 @@ def described(space: str, path: str, *platforms: str) -> Artifact:
     return Artifact(path, found.digest, sum(found.blobs.values()), platforms)
 
 
-def storage() -> Path:
-    """The folder of this machine's registry that has the repositories of a release."""
-    return registry.storage() / "docker/registry/v2/repositories" / SPACE
-
-
 def sboms(made: Sequence[Artifact], files: Sequence[Path], space: str, out: Path) -> None:
     """Writes an SBOM, as SPDX in JSON, for each image and each of the files."""
     out.mkdir()

@@ -12,6 +12,7 @@ from trainyard_dev import engine as engines
 from trainyard_dev import publish
 from trainyard_dev.chart import hub, package
 from trainyard_dev.chart import images as listing
+from trainyard_dev.images import registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.progress import Progress
 from trainyard_dev.release import artifacts, python, signing
@@ -39,14 +40,14 @@ def release(top: Path, *, key: str = "", cuda: bool = False, home: str = "", tre
     progress = Progress(8, f"Release {package.VERSION} of commit {commit[:12]} in {out}")
     with sources.readable(engines.find(), [image.ref for image in wanted], "auto") as items:
         space = f"{items[0].at.partition('/')[0]}/{artifacts.SPACE}"
-        shutil.rmtree(artifacts.storage(), ignore_errors=True)  # artifacts and signatures of an earlier build
+        shutil.rmtree(registry.repositories() / artifacts.SPACE, ignore_errors=True)  # those of an earlier build
         with progress.step("images"):
             made = artifacts.images(engines.find(), wanted, items, space)
         with progress.step("chart"):
             file, chart = artifacts.chart(made, out, space, home or _origin(tree))
         with progress.step(f"wheel, and wheelhouses for Python {' and '.join(python.PYTHONS)}"):
             wheel = python.wheel(out / "wheels")
-            houses = [python.wheelhouse(one, wheel, out) for one in python.PYTHONS]
+            houses = python.wheelhouses(wheel, out)
             wheel = Path(shutil.move(wheel, out))
             shutil.rmtree(out / "wheels")
             made += [chart, *artifacts.wheels(houses, space)]

@@ -4,6 +4,7 @@ import json
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -86,15 +87,15 @@ def _tag(there: site.Site, repository: str) -> str:
     return next(tag for tag in tags if re.fullmatch(rf"\d+\.\d+\.\d+(-{PYTHON})?", tag))
 
 
-def _refusal(there: site.Site, command: str, *said: str) -> str:
-    """The last line of a command that must fail, and must name something. Raises TrainyardError otherwise."""
+def _refusal(does: Callable[[], str], what: str, said: str) -> str:
+    """The last line of a call that must fail with these words. Raises TrainyardError otherwise."""
     try:
-        there.type(command)
+        does()
     except CommandError as error:
-        if all(word in error.output for word in said):
-            return f"{command.split()[-1]}: {error.output.strip().splitlines()[-1].strip()}"
-        raise TrainyardError(f"`{command}` failed for another reason: {error.output}") from None
-    raise TrainyardError(f"`{command}` took what was changed")
+        if said in error.output:
+            return f"{what}: {error.output.strip().splitlines()[-1].strip()}"
+        raise TrainyardError(f"{what} failed for another reason: {error.output}") from None
+    raise TrainyardError(f"{what} was taken, though it was changed")
 
 
 def _blob(there: site.Site, digest: str) -> Path:
@@ -110,7 +111,8 @@ def tampered(there: site.Site, names: dict[str, str]) -> str:
     kept = blob.read_bytes()
     try:
         blob.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
-        return _refusal(there, f"helm pull oci://{site.PREFIX}/{names['CHART']}", "mismatched digest")
+        ref = f"oci://{site.PREFIX}/{names['CHART']}"
+        return _refusal(lambda: there.type(f"helm pull {ref}"), ref, "mismatched digest")
     finally:
         blob.write_bytes(kept)
 
@@ -122,7 +124,8 @@ def swapped(there: site.Site, names: dict[str, str]) -> str:
     crane.call("mutate", f"{there.local}/{names['CHART']}", "--annotation", "swapped=yes",
                "-t", f"{there.local}/{repository}:{tag}", plain=True)  # fmt: skip
     verify = f"cosign verify --key {signing.PUBLIC} {' '.join(signing.VERIFY)}"
-    said = _refusal(there, f"{verify} {site.PREFIX}/{repository}:{tag}", "no signatures found")
+    ref = f"{site.PREFIX}/{repository}:{tag}"
+    said = _refusal(lambda: there.type(f"{verify} {ref}"), ref, "no signatures found")
     there.type(f"{verify} {site.PREFIX}/{repository}@{wanted}")  # the digest still names the signed one
     return said
 
@@ -138,13 +141,7 @@ def missing(there: site.Site, names: dict[str, str]) -> str:
     crane.call("delete", f"{local}@{lost}", plain=True)
     wanted = f"linux/{artifacts.OTHER}"
     pull = ("ctr", "image", "pull", "--hosts-dir", "/etc/containerd/certs.d", "--platform", wanted, exactly)
-    try:
-        there.node(*pull)
-    except CommandError as error:
-        if lost in error.output:
-            return error.output.strip().splitlines()[-1].strip()
-        raise TrainyardError(f"the node failed for another reason: {error.output}") from None
-    raise TrainyardError(f"a node pulled {exactly} for {wanted}, which the registry has lost")
+    return _refusal(lambda: there.node(*pull), f"{exactly} for {wanted}", lost)
 
 
 ATTACKS = {"a tampered blob": tampered, "a swapped tag": swapped, "a missing platform": missing}

@@ -25,20 +25,22 @@ def wheel(folder: Path) -> Path:
     return ours
 
 
-def wheelhouse(version: str, ours: Path, out: Path) -> Path:
-    """Packs our wheel and what it needs at the pins of requirements.lock, for one Python on x86-64 Linux.
+def wheelhouses(ours: Path, out: Path) -> list[Path]:
+    """Packs our wheel and what it needs at the pins of requirements.lock, for each Python on x86-64 Linux.
 
     Raises:
         CommandError: pip cannot reach its index, or the pins contradict each other.
     """
     pins = [line for line in LOCK.read_text().splitlines() if line.partition("==")[0] in _NO_WHEEL]
     pip("wheel", "--no-deps", "--wheel-dir", ours.parent, *pins)
-    room, given = out / f"wheelhouse-py{version}", [flag for one in _PLATFORMS for flag in ("--platform", one)]
-    pip("download", "--dest", room / "wheelhouse", "--python-version", version, "--only-binary=:all:", *given,
-         "--find-links", ours.parent, "--constraint", LOCK, ours)  # fmt: skip
-    file = out / f"{room.name}.tar"
-    crane.pack(room, file)
-    return file
+    given, files = [flag for one in _PLATFORMS for flag in ("--platform", one)], []
+    for version in PYTHONS:
+        room = out / f"wheelhouse-py{version}"
+        pip("download", "--dest", room / "wheelhouse", "--python-version", version, "--only-binary=:all:", *given,
+            "--find-links", ours.parent, "--constraint", LOCK, ours)  # fmt: skip
+        files.append(out / f"{room.name}.tar")
+        crane.pack(room, files[-1])
+    return files
 
 
 def pip(verb: str, *argv: str | Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from trainyard.paths import ROOT, cache_dir
-from trainyard.shell import CommandError, run
+from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.cluster import environment, lifecycle
 from trainyard_dev.engine import Engine
@@ -41,13 +41,9 @@ class Site:
 
     def type(self, command: str, **variables: str) -> str:
         """What a command prints on the site's machine. Raises CommandError if it fails."""
-        env = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
-        done = self.engine("exec", *env, f"{NAME}-machine", "bash", "-euo", "pipefail", "-c", command, check=False)
-        if done.returncode:
-            said = (done.stdout + done.stderr).strip()
-            last = said.splitlines()[-1] if said else "it printed nothing"
-            raise CommandError(f"`{command}` failed: {last}", output=said, returncode=done.returncode)
-        return done.stdout
+        env = [f"{name}={value}" for name, value in variables.items()]
+        shell = ["env", *env, "bash", "-euo", "pipefail", "-c", command]
+        return self.engine.exec(f"{NAME}-machine", shell).stdout
 
     def node(self, *argv: str) -> str:
         """What a command prints on a node. Raises CommandError if it fails."""
