@@ -9,7 +9,7 @@ from machine import borrow
 from machine.node import DRIVER, OWN, Kit
 from machine.record import NotHereError, Step
 
-TEAM, ADA = ("-n", "vision"), "/root/ada.conf"
+TEAM, ADA = ("-n", "vision"), f"{OWN}/ada.conf"
 SYSTEM = ("-n", "trainyard-system")
 GPU = "nvidia.com/gpu"
 _NO_CARD = "the mock GPU computes nothing"
