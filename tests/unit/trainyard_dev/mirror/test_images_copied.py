@@ -8,6 +8,15 @@ import pytest
 from trainyard_dev.versions import load
 
 
+@pytest.fixture
+def refs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The images that a command wants to copy: reading them would build them."""
+    found: list[str] = []
+    readable = lambda _, wanted, how: nullcontext(found.extend(wanted) or [])  # noqa: E731
+    monkeypatch.setattr("trainyard_dev.mirror.sources.readable", readable)
+    return found
+
+
 def test_a_mirror_that_is_a_url_is_refused_before_anything_is_built(
     trainyard: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -23,13 +32,8 @@ def test_an_image_that_is_not_known_is_refused_with_those_that_are(trainyard: An
 
 
 @pytest.mark.parametrize("cuda", [False, True])
-def test_a_copy_has_images_with_cuda_only_where_they_are_requested(
-    trainyard: Any, monkeypatch: pytest.MonkeyPatch, cuda: bool
-) -> None:
-    """On-prem, whose GPUs compute. The rest of the command would build images."""
-    refs: list[str] = []
-    readable = lambda _, wanted, how: nullcontext(refs.extend(wanted) or [])  # noqa: E731
-    monkeypatch.setattr("trainyard_dev.mirror.sources.readable", readable)
+def test_a_copy_has_images_with_cuda_only_where_they_are_requested(trainyard: Any, refs: list[str], cuda: bool) -> None:
+    """On-prem, whose GPUs compute."""
     ended = trainyard("images", "mirror", "registry.example.org", "--profile", "on-prem", *(["--cuda"] if cuda else []))
     large = {image.name: image for image in load().images.values() if image.large}
     line = "".join(f", {name} ({large[name].large} GB)" for name in sorted(large))[2:]
@@ -38,10 +42,7 @@ def test_a_copy_has_images_with_cuda_only_where_they_are_requested(
     assert load().image("trainer-torch") in refs
 
 
-def test_our_own_images_alone(trainyard: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    refs: list[str] = []
-    readable = lambda _, wanted, how: nullcontext(refs.extend(wanted) or [])  # noqa: E731
-    monkeypatch.setattr("trainyard_dev.mirror.sources.readable", readable)
+def test_our_own_images_alone(trainyard: Any, refs: list[str]) -> None:
     assert trainyard("images", "mirror", "registry.example.org/gpu", "--own").code == 0
     own = {image.ref for image in load().images.values() if image.own and not image.large and not image.local}
     assert set(refs) == own - {load().image("kind-agent")}, "the test cluster's network is no site's"
