@@ -38,14 +38,19 @@ POD_SECURITY = {
 }
 CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 LOG_S = 3  # how long the last lines of an ended pod may take
-# A network policy applies some seconds after a pod starts: kind-agent syncs every 3 s, and later on a new node.
-SETTLE = "sleep 8"
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def way(host: str, port: int, seconds: int = 4) -> str:
     """A shell's line that prints whether a connection there is possible: open or closed."""
     return f"timeout {seconds} bash -c '</dev/tcp/{host}/{port}' 2>/dev/null && echo open || echo closed"
+
+
+_API, _STORE = way("$KUBERNETES_SERVICE_HOST", 443), way(f"trainyard-minio.{SYSTEM}.svc", 9000)
+# Network policies apply some seconds after a pod starts: kind-agent syncs every 3 s, and later on a busy or new node.
+# Until the pod's node has synced, a team's pod reaches the API server, which it never may; until the store's node has,
+# it does not reach the store. After a minute the script goes on all the same, and the check sees what is wrong.
+SETTLE = f"""for _ in $(seq 30); do [ "$({_API}) $({_STORE})" = "closed open" ] && break; sleep 2; done; sleep 3"""
 
 
 def member(team: str, name: str = "ada") -> list[str]:
