@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import shutil
+import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from trainyard_dev.chart import images, package, parts
 
 Objects = list[dict[str, Any]]
 Values = dict[str, Any] | Path
+HOUR_S = 3600
 
 
 def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
@@ -34,14 +36,16 @@ def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str
 
 
 def kept(chart: Path) -> Path:
-    """The folder of this chart's kept renderings; removes those of other charts."""
+    """The folder of this chart's kept renderings; removes those of charts that no run of the last hour used."""
     digest = hashlib.sha256(f"{programs.find('helm')}{tools.tested_kubernetes()}".encode())
     for file in sorted(path for path in chart.rglob("*") if path.is_file()):
         digest.update(str(file.relative_to(chart)).encode() + file.read_bytes())
     folder = cache_dir() / "renderings" / digest.hexdigest()
-    if not folder.exists():
-        shutil.rmtree(folder.parent, ignore_errors=True)
-        folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.touch()
+    for other in folder.parent.iterdir():
+        if other.stat().st_mtime < time.time() - HOUR_S:
+            shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
