@@ -81,8 +81,8 @@ async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Req
         return _failure(ServerError("disconnected", where="client"), 499)
     except Exception as error:  # errors of the model about values that it can't process
         print(f"{request.url.path}: {type(error).__name__}: {error}", flush=True)
-        failed = ServerError(f"the model failed: {type(error).__name__}", hint="see the server's log")
-        return _closing(state, _failure(failed, 500))
+        what = f"the model failed: {type(error).__name__}"
+        return _closing(state, _failure(ServerError(what, hint="see the server's log"), 500))
 
 
 def _closing(state: State, response: Response) -> Response:

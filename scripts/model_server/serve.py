@@ -73,8 +73,8 @@ async def _serve(state: State) -> None:
             _say(f"is no longer ready; accepts requests for {settings.drain_s:g} s more")
             await asyncio.sleep(settings.drain_s)
     finally:
-        for one in servers:
-            one.should_exit = True
+        for server in servers:
+            server.should_exit = True
         await asyncio.gather(*serving)
         ended.cancel()
         loading.cancel()
