@@ -65,9 +65,9 @@ class Kube:
         place = obj.get("metadata", {}).get("namespace") or self.namespace
         return self.path(version, resource, namespace=place if namespaced else "")
 
-    def get(self, path: str, **query: str) -> Object:
-        """Gets one object or list. Raises KubeError."""
-        return self._json("GET", path, query=query)
+    def get(self, path: str, *, accept: str = "application/json", **query: str) -> Object:
+        """Gets one object or list, in the form that `accept` names. Raises KubeError."""
+        return self._json("GET", path, query=query, accept=accept)
 
     def find(self, path: str, **query: str) -> Object | None:
         """Gets one object or list, or None if it does not exist."""
@@ -213,9 +213,10 @@ class Kube:
         *,
         content: str = "application/json",
         query: Mapping[str, str] | None = None,
+        accept: str = "application/json",
     ) -> Object:
         headers = self._headers()
-        headers["Content-Type"] = content
+        headers["Content-Type"], headers["Accept"] = content, accept
         with self._reached(path):
             answer = self._pool.request(
                 method,

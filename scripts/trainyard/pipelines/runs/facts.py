@@ -22,8 +22,7 @@ def of(run: Run, store: Store) -> Facts:
     made = lineage.read(json.loads(store.read(f"{place.bucket}/{place.key}")) for place in stored.lineage(run))
     finals, data = dict[str, float](), dict[str, str]()
     for step in made.steps:
-        returned = numbers({name: one.get("value") for name, one in step.results.items()})
-        finals |= {f"{step.task}.{name}": value for name, value in returned.items()}
+        finals |= numbers_of(step.task, {name: one.get("value") for name, one in step.results.items()})
         for one in step.inputs:
             data[f"{step.task}.{one.name}"] = f"sha256 {one.sha256[:SHOWN]}" if one.sha256 else one.uri
     return Facts(
@@ -36,6 +35,11 @@ def of(run: Run, store: Store) -> Facts:
         data=data,
         code=_code(run),
     )
+
+
+def numbers_of(task: str, values: Any) -> dict[str, float]:
+    """The numbers among a step's values, by TASK.NAME."""
+    return {f"{task}.{name}": value for name, value in numbers(values).items()}
 
 
 def _parameters(run: Run) -> dict[str, Any]:
@@ -60,7 +64,7 @@ def _logged(run: Run, made: lineage.Lineage, store: Store) -> dict[str, float]:
             meta = json.loads(store.read(f"{place.bucket}/{place.key.rstrip('/')}/meta.json"))
         except (TrainyardError, ValueError):
             continue
-        found |= {f"{task}.{name}": value for name, value in numbers(meta.get("metadata")).items()}
+        found |= numbers_of(task, meta.get("metadata"))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 import re
 import zlib
@@ -10,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
-from trainyard.pipelines.runs import memoization
+from trainyard.pipelines.runs import memoization, sound
 from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step
 from trainyard.times import when
 
@@ -28,16 +29,20 @@ STATES = {
 WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # types of nodes that do work, unlike groups
 INSIDE = "run"  # the task in a memoization wrapper, see trainyard.pipelines.translate.memoization
 EXIT = ".onExit"
+# A team may write anything into its Workflows: at most so many bytes of nodes (etcd holds less), nested so deep.
+LARGEST, DEEPEST = 32 << 20, 100
+LONGEST = 2000  # characters of a loop's item
 AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
 ARTIFACT = re.compile(r"at:(.*),sha:[0-9a-f]*")  # an item that is an artifact
+AFTER = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?=\.|\s|\)|$|&|\|)")  # tasks in Argo's `depends`
 TURN = re.compile(r"each\((\d+):(.*)\)", re.DOTALL)  # of a loop, with its item: the task that translate.loops makes
 
 
 def run(workflow: Object) -> Run:
     """The run of a Workflow object. Raises TrainyardError if its nodes can't be read."""
-    meta = workflow["metadata"]
-    found = of(workflow)
+    workflow = sound.workflow(workflow)
+    meta, found = workflow["metadata"], of(workflow)
     steps = [*_begun(meta["name"], found), *_planned(workflow, found)]
     phase = str(workflow.get("status", {}).get("phase") or "Pending")
     if phase in OVER:  # a controller that was told to stop leaves steps as they were
@@ -53,8 +58,12 @@ def of(workflow: Object) -> dict[str, Object]:
         return memoization.unwrap(status["nodes"])
     if packed := status.get("compressedNodes"):
         try:
-            return memoization.unwrap(json.loads(gzip.decompress(base64.b64decode(packed))))
-        except (ValueError, OSError, EOFError, zlib.error):
+            with gzip.open(io.BytesIO(base64.b64decode(packed))) as unpacked:
+                text = unpacked.read(LARGEST + 1)
+            if len(text) > LARGEST:
+                raise ValueError
+            return memoization.unwrap(sound.nodes(json.loads(text)))
+        except (ValueError, OSError, EOFError, zlib.error, RecursionError):
             raise TrainyardError(f"the nodes of run {workflow['metadata']['name']} can't be unpacked") from None
     if status.get("offloadNodeStatusVersion"):
         raise TrainyardError(
@@ -122,14 +131,14 @@ def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
         return
     spec = status.get("storedWorkflowTemplateSpec") or workflow.get("spec", {})
     templates = {template.get("name"): template for template in spec.get("templates") or []}
-    begun = {node.get("displayName") for node in found.values()}
-    for task in ((templates.get(spec.get("entrypoint")) or {}).get("dag") or {}).get("tasks", []):
+    begun = {node.get("displayName", "") for node in found.values()}
+    begun |= {shown.partition("(0:")[0] for shown in begun if "(0:" in shown}
+    tasks = ((templates.get(spec.get("entrypoint")) or {}).get("dag") or {}).get("tasks", [])
+    others = {other["name"] for other in tasks}
+    for task in tasks:
         name = task["name"]
-        if name not in begun and f"{name}(0)" not in begun and not any(str(b).startswith(f"{name}(0:") for b in begun):
-            after = task.get("dependencies") or re.findall(
-                r"[A-Za-z0-9_-]+(?=\.|\s|\)|$|&|\|)", task.get("depends", "")
-            )
-            others = {other["name"] for other in templates[spec["entrypoint"]]["dag"]["tasks"]}
+        if name not in begun and f"{name}(0)" not in begun:
+            after = task.get("dependencies") or AFTER.findall(task.get("depends", ""))
             yield Step(name, (name,), "waiting", after=tuple(dict.fromkeys(a for a in after if a in others)))
     for group in (templates.get(spec.get("onExit")) or {}).get("steps") or []:
         for step in group:
@@ -140,7 +149,9 @@ def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
 def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
     """Names from the outermost graph inwards, without the workflow itself and without wrappers of caches."""
     parts: list[str] = []
-    while node["name"] != run or not parts:
+    for _ in range(DEEPEST):
+        if node["name"] == run and parts:
+            break
         around = found.get(node.get("boundaryID", ""))
         inside = node.get("displayName") == INSIDE
         if not (inside and around and around["type"] == "DAG" and "memoizationStatus" in around):  # a cache's wrapper
@@ -158,7 +169,7 @@ def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     for part in path:
         if parts and (turn := TURN.fullmatch(part)):
             parts[-1] += f".{turn[1]}"
-            items.append(ARTIFACT.sub(r"\1", turn[2].replace('\\"', '"')))
+            items.append(ARTIFACT.sub(r"\1", turn[2][:LONGEST].replace('\\"', '"')))
         else:
             parts.append(part)
     return tuple(parts), ", ".join(items)

@@ -1,8 +1,9 @@
-"""Sends a compiled pipeline to a site's own Kubeflow Pipelines, without translation."""
+"""Sends a compiled pipeline by KFP's API, without translation: to the platform's own service, or a site's KFP."""
 
 import contextlib
 import io
 import json
+import os
 import tempfile
 import time
 import warnings
@@ -29,6 +30,7 @@ class Endpoint:
     namespace: str = ""  # of a multi-user KFP
     authority: str = ""  # file with the certificate authority
     account: str = ""
+    renew: Callable[[], str] | None = None  # gives the token of each request
 
 
 class KfpRun:
@@ -75,7 +77,8 @@ def submit(
             enable_caching=cache,
             service_account=to.account or None,
         )
-    return KfpRun(client, made.run_id, f"{to.url.rstrip('/')}/#/runs/details/{made.run_id}")
+    page = os.environ.get("KF_PIPELINES_UI_ENDPOINT") or to.url  # kfp's own variable
+    return KfpRun(client, made.run_id, f"{page.rstrip('/')}/#/runs/details/{made.run_id}")
 
 
 def _client(to: Endpoint) -> Any:
@@ -88,7 +91,19 @@ def _client(to: Endpoint) -> Any:
             namespace=to.namespace or "kubeflow",
             existing_token=to.token or None,
             ssl_ca_cert=to.authority or None,
+            credentials=_Renewed(to.renew) if to.renew else None,
         )
+
+
+class _Renewed:
+    """Credentials as kfp's client wants them: its configuration gets the token before each request."""
+
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    def refresh_api_key_hook(self, config: Any) -> None:
+        """Called by the client."""
+        config.api_key["authorization"] = self._token()
 
 
 @contextlib.contextmanager

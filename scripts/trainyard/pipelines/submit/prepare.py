@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from trainyard.pipelines.translate.settings import Settings
 from trainyard.pipelines.translate.size import LARGEST
 
 if TYPE_CHECKING:
+    from trainyard.pipelines.ir.model import Pipeline
     from trainyard.pipelines.lint import Finding, Site
     from trainyard.policy.fill import Filled
 
@@ -74,20 +75,35 @@ def _settings(wanted: Wanted, contract: Contract, team: str) -> Settings:
 
 
 def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dict[str, Any], list[Finding]]:
-    from trainyard.pipelines import lint, translate
     from trainyard.pipelines.ir import compile as compiling
 
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
-    arguments, site = split(wanted.given), _site(contract, settings)
+    made = of_pipeline(pipeline, split(wanted.given), contract, settings, queue=wanted.queue, priority=wanted.priority)
+    return made.workflow, made.findings
+
+
+def of_pipeline(
+    pipeline: Pipeline, arguments: Mapping[str, Any], contract: Contract, settings: Settings, *,
+    queue: str = "", priority: str = "",
+) -> Prepared:  # fmt: skip
+    """The Workflow of a compiled pipeline. Raises UsageError; all of lint's errors come in one.
+
+    Args:
+        arguments: values as text or as Python values.
+        queue, priority: as the caller named them, if so.
+    """
+    from trainyard.pipelines import lint, translate
+
+    site = _site(contract, settings)
 
     @functools.cache
     def translated() -> Filled:
-        return lint.with_images(translate.workflow(pipeline, arguments, settings), site)
+        return lint.with_images(translate.workflow(pipeline, dict(arguments), settings), site)
 
-    found = lint.pipeline(pipeline, site, queue=wanted.queue, priority=wanted.priority, translated=translated)
-    findings, made = refuse(found, wanted.file), translated().obj
+    found = lint.pipeline(pipeline, site, queue=queue, priority=priority, translated=translated)
+    findings, made = refuse(found, Path(pipeline.file)), translated().obj
     made["spec"].setdefault("activeDeadlineSeconds", settings.deadline)
-    return made, findings
+    return Prepared(made, findings)
 
 
 def _site(contract: Contract, settings: Settings) -> Site:

@@ -7,8 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from local_server import Answers, serving
+import yaml
+from local_server import Answers, kubeconfig, serving
+from maps_server import served
 
+from trainyard import contract
 from trainyard.pipelines.submit import kfp_backend
 
 API = "/apis/v2beta1"
@@ -126,5 +129,21 @@ def test_what_is_refused(
 
 def test_nobody_answers(submit: Callable[..., Any]) -> None:
     assert "http://127.0.0.1:1: KFP did not answer: " in submit("-p", "n=1", endpoint="http://127.0.0.1:1").error()
-    assert "needs --endpoint" in submit("-p", "n=1", endpoint="").error()
     assert "is not a URL" in submit("-p", "n=1", endpoint="kfp").error()
+
+
+def test_without_an_endpoint_it_goes_to_the_platform_s_own_service_with_the_kubeconfig_s_token(
+    submit: Callable[..., Any], kfp_server: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with served() as api:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", api.host, "vision", token="mine")))
+        published = api.data["trainyard-system/trainyard-contract"] = {}
+        published["contract.yaml"] = yaml.safe_dump({**contract.render.defaults(), "kfpApi": {"url": kfp_server.url}})
+        ended = submit("-p", "n=1", endpoint="")
+        assert ended.code == 0, ended.err
+        assert [token for _, token, _ in kfp_server.asked] == ["Bearer mine"] * 2
+        assert kfp_server.asked[0][2]["namespace"] == "vision"
+        published["contract.yaml"] = yaml.safe_dump(contract.render.defaults())
+        said = submit("-p", "n=1", endpoint="").error()
+        assert "the platform publishes no URL of a service for kfp.Client. pass --endpoint URL, set" in said
