@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def numbers(found: object) -> dict[str, float]:
     return {
         str(name): float(value)
         for name, value in found.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     }
 
 
