@@ -21,6 +21,7 @@ COMMANDS = {
     "generate": "trainyard.commands.generate",
     "gpus": "trainyard.commands.gpus",
     "init": "trainyard.commands.train",
+    "kfp": "trainyard.commands.kfp",
     "lint": "trainyard.commands.lint",
     "login": "trainyard.commands.login",
     "logout": "trainyard.commands.login",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def what_runs(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-d", "--detach", is_flag=True, help="Submit the run and return.")
 @click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
 @click.option("--backend", type=click.Choice(["argo", "kfp"]), default="argo", show_default=True)
-@click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="URL of the KFP backend.")
+@click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="URL of a site's own KFP.")
 @click.option("--token", envvar="KFP_TOKEN", default="", help="Token of the KFP backend; prefer setting KFP_TOKEN.")
 @click.option("--kfp-namespace", default="", help="Namespace in a multi-user KFP backend.")
 @click.option("--kfp-ca", default="", metavar="FILE", help="CA certificate of the KFP backend.")
@@ -97,7 +98,8 @@ def submit(
             raise UsageError("-o is for the backend argo", hint="remove -o: the first line contains the run's ID")
         if dry_run or step:
             raise UsageError("--dry-run and --logs are for the backend argo", hint="remove them, or use --backend argo")
-        _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)
+        to = Endpoint(endpoint, token, kfp_namespace, kfp_ca)
+        _to_kfp(wanted, to if endpoint else _own_kfp(access, to), detach)
         return
     if endpoint and click.get_current_context().get_parameter_source("endpoint") == ParameterSource.COMMANDLINE:
         raise UsageError("--endpoint is for the backend kfp", hint="add --backend kfp")
@@ -188,14 +190,22 @@ def _send(
         finish(kube, run, programs=bool(form))
 
 
+def _own_kfp(access: Access, to: Any) -> Any:
+    """The platform's own service behind KFP's API, which takes the kubeconfig's token."""
+    from trainyard.commands.kfp import service
+    from trainyard.kube import relay
+
+    kube = access.connect()
+    renew = None if to.token else lambda: relay.token(kube)
+    return replace(to, url=service(kube), namespace=to.namespace or kube.namespace, renew=renew)
+
+
 def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
     from trainyard.pipelines import source
     from trainyard.pipelines.ir import arguments
     from trainyard.pipelines.ir import compile as compiling
     from trainyard.pipelines.submit import kfp_backend
 
-    if not endpoint.url:
-        raise UsageError("--backend kfp needs --endpoint", hint="or set KF_PIPELINES_ENDPOINT")
     if wanted.queue or wanted.priority:
         raise UsageError("KFP supports neither queues nor priority classes", hint="remove --queue and --priority")
     if source.kind(wanted.file) != source.KFP:

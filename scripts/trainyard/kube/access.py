@@ -87,7 +87,7 @@ class Access:
             found = Access(
                 namespace=namespace, user=str(user.get("as") or ""), groups=tuple(user.get("as-groups") or ())
             )
-            configuration.proxy = _proxy(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
+            configuration.proxy = proxy_of(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
         except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
             text = " ".join(str(error).split())
             absent = self.context and f"name {self.context} in" in text and text.endswith("/contexts list")
@@ -105,7 +105,7 @@ class Access:
         return found
 
 
-def _proxy(host: str, chosen: str) -> str | None:
+def proxy_of(host: str, chosen: str = "") -> str | None:
     """The kubeconfig's proxy, else the environment's, as for kubectl."""
     from requests.utils import get_environ_proxies, select_proxy
 
