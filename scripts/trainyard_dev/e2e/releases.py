@@ -27,7 +27,7 @@ TIMEOUT_S = 420
 UNCHECKED = "--disable-openapi-validation"  # saves a quarter of an upgrade's work; the installation has validated
 Change = str | dict[str, Any]
 # Keys that are deleted with their option, and differ when it comes back.
-PASSING = {f"{RELEASE}-logs-s3", f"{RELEASE}-prometheus-store"}
+PASSING = {f"{RELEASE}-{one}" for one in ("kfp-s3", "logs-s3", "prometheus-store")}
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = ROOT / "manifests" / "cluster" / "real-gpus.yaml"
 

@@ -23,6 +23,7 @@ TITLES = {
     "policies": "Policies",
     "rights": "Rights",
     "login": "Log-in",
+    "kfp": "kfp.Client",
     "seeing": "Seeing as a member",
     ATTACK: "Attacks tried and refused",
     "upgrade": "Upgrade",

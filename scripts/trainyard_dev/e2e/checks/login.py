@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.e2e.checks import costs, login_attacks
+from trainyard_dev.e2e.checks import costs, kfp_client, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.entry import PEOPLE, UPGRADES, WAITS, check
 from trainyard_dev.e2e.recorder import patience, require
@@ -19,6 +19,7 @@ TITLES = {
     "login.code": "another member logs in with a device code in a browser elsewhere",
     "login.team": "the member works in her team, and has no access to other teams and the platform",
     "login.job": "the member trains a folder's code, but not in another team's namespace",
+    "kfp.outside": kfp_client.OUTSIDE,
     "login.renewed": "an expired token is renewed without interaction and is no longer accepted",
     "login.refused": login_attacks.TITLE,
     "login.left": "a person who leaves the issuer, the team's values or both is refused from then on, nobody else",
@@ -30,8 +31,8 @@ CODE = 'import os\nprint("trained by", os.environ.get("HOSTNAME", ""))\n'
 SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-memory", "16Mi", "--deadline", "10m")
 
 
-@check(*TITLES, rank=WAITS, locks={PEOPLE}, shares={UPGRADES}, images=("dex", "pipeline"), long=True, login=True,
-       inputs=("charts/login", "scripts/trainyard/login",
+@check(*TITLES, rank=WAITS, locks={PEOPLE}, shares={UPGRADES}, images=("dex", "kfp-api", "pipeline", "argoexec"),
+       long=True, login=True, inputs=("charts/login", "charts/kfpApi", "scripts/kfp_api", "scripts/trainyard/login",
                "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
                "scripts/trainyard_dev/e2e/sites/person.py", "scripts/trainyard_dev/e2e/sites/login.py"))  # fmt: skip
 def member(context: Context) -> None:
@@ -59,6 +60,8 @@ def member(context: Context) -> None:
                 _by_name(cid)
             with check("login.job", TITLES["login.job"]) as figures:
                 figures["seconds"] = _job(context, ada, Path(folder))
+            with check("kfp.outside", TITLES["kfp.outside"]) as figures:
+                kfp_client.outside(context, ada, figures)
             with check("login.renewed", TITLES["login.renewed"]) as figures:
                 figures |= _renewed(there, ada, first)
                 figures["cost"] = _cost(context, began)

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, runs
-from trainyard_dev.e2e.checks import costs, notebooks_lives, notebooks_others
+from trainyard_dev.e2e.checks import costs, kfp_client, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.checks.serving_access import drawn
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import APART, DATA, GPUS, PEOPLE, SERVING, UPGRADES, WAITS, check
@@ -23,6 +23,7 @@ from trainyard_dev.e2e.sites.notebooks import HUB, NOTEBOOK, SPACE, Site, site
 DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognized"
 TITLES = {
     "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline under her name",
+    "kfp.notebook": kfp_client.NOTEBOOK,
     "notebooks.digit": DIGIT,
     "notebooks.upgrade": notebooks_lives.UPGRADED,
     "notebooks.strangers": notebooks_others.STRANGERS,
@@ -31,7 +32,7 @@ TITLES = {
     "notebooks.left": notebooks_others.LEFT,
     "notebooks.off": "when disabled, only the homes remain",
 }
-IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
+IMAGES = ("dex", "kfp-api", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
 TRAIN_S, RUN_S = 300.0, 300.0
 BY = "trainyard.io/submitted-by"
 CODE = """
@@ -165,6 +166,7 @@ def digit(there: Site, desk: NotebookWindow, figures: dict[str, Any]) -> None:
 
 STEPS: dict[str, Callable[[Site, NotebookWindow, dict[str, Any]], None]] = {
     "notebooks.work": work,
+    "kfp.notebook": kfp_client.notebook,
     "notebooks.digit": digit,
     "notebooks.upgrade": notebooks_lives.upgraded,
     "notebooks.strangers": notebooks_others.strangers,

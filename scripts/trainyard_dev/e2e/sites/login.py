@@ -31,6 +31,7 @@ GROUPS = {
     CID: ["everyone"],  # a member of the team by name
     EVE: ["system:masters", f"{PREFIX}{NAMESPACE}-members", f"{NAMESPACE}-members-2", "system:nodes"],
 }
+KFP_PORT = 30558  # of the service behind kfp.Client on every node
 TOKEN_S = 120  # lifetime of a token here, so that its end can be tested
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -90,6 +91,13 @@ class Issuer:
         self.passwords |= {email: one["password"] for email, one in known.items()}
         return seconds, published
 
+    @property
+    def kfp_api(self) -> dict[str, Any]:
+        """Values of the service behind kfp.Client, at the node where people reach the issuer."""
+        url = f"http://{self.issuer.partition('//')[2].partition(':')[0]}:{KFP_PORT}"
+        service = {"type": "NodePort", "nodePort": KFP_PORT}
+        return {"enabled": True, "url": url, "replicas": 1, "service": service}
+
     @classmethod
     @contextmanager
     def on(cls, context: Context, folder: Path) -> Iterator[Self]:
@@ -121,7 +129,7 @@ class Site(Issuer):
     ) -> None:
         """Upgrade, and configure the API server with the chart's output; arguments as for `upgrade`."""
         hub = {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]}
-        _, published = self.upgrade(people, blocked, hub, members=members)
+        _, published = self.upgrade(people, blocked, hub, members=members, kfpApi=self.kfp_api)
         login.publish(self.context.cluster, published["authentication.yaml"])
         (self.folder / "ca.crt").write_text(published["ca.crt"])
 

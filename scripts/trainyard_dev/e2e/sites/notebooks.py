@@ -56,7 +56,7 @@ class Site(Issuer):
             **notebooks,
         }
         seconds, published = self.upgrade(
-            people, blocked, hub, contract=preempt, serving={"enabled": True}, notebooks=option
+            people, blocked, hub, contract=preempt, serving={"enabled": True}, notebooks=option, kfpApi=self.kfp_api
         )
         _wait_until_read(self.context, published["authentication.yaml"])
         return seconds
