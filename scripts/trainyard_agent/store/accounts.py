@@ -1,8 +1,8 @@
 """Users of an object store that the platform administers: the setup job's interface to any such store.
 
-An owner is `trainyard` (the platform), `trainyard-logs` (the log writer) or `trainyard-team-<team>`. It has one policy
-and any number of keys, so that a new key and its predecessor can both give access. An owner's data
-stay when its keys are removed.
+An owner is `trainyard` (the platform), `trainyard-logs` (the log writer), `trainyard-kfp` (the service behind
+kfp.Client) or `trainyard-team-<team>`. It has one policy and any number of keys, so that a new key and its
+predecessor can both give access. An owner's data stay when its keys are removed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import secrets
 import string
 from dataclasses import dataclass
 
-from trainyard_agent.store.s3_policies import LOGS, PLATFORM, TEAM
+from trainyard_agent.store.s3_policies import KFP, LOGS, PLATFORM, TEAM
 
 # Access keys are no secrets to S3, but nobody should be able to guess one: 20 of 36 characters are 103 bits.
 _LETTERS = string.ascii_uppercase + string.digits
@@ -33,4 +33,4 @@ def fresh() -> Key:
 
 def is_owner(owner: str) -> bool:
     """Whether the platform makes and removes this owner."""
-    return owner in (PLATFORM, LOGS) or owner.startswith(TEAM)
+    return owner in (PLATFORM, LOGS, KFP) or owner.startswith(TEAM)

@@ -7,6 +7,7 @@ from typing import Any
 PLATFORM = "trainyard"
 TEAM = "trainyard-team-"
 LOGS = "trainyard-logs"  # the writer of the pods' logs
+KFP = "trainyard-kfp"  # the service behind kfp.Client
 SHARED = "shared"
 
 READ = ["s3:GetObject", "s3:GetObjectVersion"]
@@ -57,3 +58,20 @@ def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
 def logs_policy(bucket: str) -> dict[str, Any]:
     """Permissions of the log writer: it adds objects to one bucket, but lists, reads and removes none, even its own."""
     return {"Version": "2012-10-17", "Statement": [_allow(["s3:PutObject"], f"{bucket}/*")]}
+
+
+def kfp_policy(bucket: str) -> dict[str, Any]:
+    """Permissions of the service behind kfp.Client: it lists and reads what runs of all teams stored."""
+    within = "*/pipelines/*"
+    statements = [_allow(["s3:ListBucket"], bucket, prefixes=[within]), _allow(["s3:GetObject"], f"{bucket}/{within}")]
+    return {"Version": "2012-10-17", "Statement": [_allow(["s3:GetBucketLocation"], bucket), *statements]}
+
+
+def single(contract: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Policies of the users that have one purpose, by owner, as far as the contract has that purpose."""
+    found = {}
+    if logs := contract.get("logs"):
+        found[LOGS] = logs_policy(logs["bucket"])
+    if contract.get("kfpApi"):
+        found[KFP] = kfp_policy(contract["pipelines"]["bucket"])
+    return found

@@ -1,4 +1,4 @@
-"""Users of the object store: the platform's own, the log writer, and one per team that reaches only its own prefix."""
+"""Users of the object store: the platform's, those with one purpose, and one per team that reaches only its prefix."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from trainyard_agent.say import PlatformError, say
 from trainyard_agent.store import accounts, connect, logs, s3_keys
 from trainyard_agent.store.accounts import Accounts
 from trainyard_agent.store.accounts_keys import Key
-from trainyard_agent.store.s3_policies import LOGS, PLATFORM, TEAM, logs_policy, platform_policy, team_policy
+from trainyard_agent.store.s3_policies import KFP, LOGS, PLATFORM, TEAM, platform_policy, single, team_policy
 
 POLICIES = "trainyard-s3-policies"
 MANAGER = "trainyard-setup"
+# Users with one purpose: the prefix of their variables, what they may do, and why they are removed.
+SINGLE = {
+    LOGS: ("LOGS", "write logs", "logs are not kept any more"),
+    KFP: ("KFP", "read what runs stored", "the option kfpApi is off"),
+}
 
 
 def ensure_platform(contract: dict[str, Any]) -> None:
@@ -23,10 +28,11 @@ def ensure_platform(contract: dict[str, Any]) -> None:
     users = accounts.open_store(contract)
     _only(users, PLATFORM, Key(own.user, own.password), platform_policy(logs.all_buckets(contract)))
     say(f"user {own.user} may use the buckets as the contract says")
-    if bucket := logs.bucket(contract):
-        writer = connect.access("LOGS")
-        _only(users, LOGS, Key(writer.user, writer.password), logs_policy(bucket["name"]))
-        say(f"user {writer.user} may write logs to bucket {bucket['name']}, and nothing else")
+    for owner, policy in single(contract).items():
+        prefix, may, _ = SINGLE[owner]
+        one = connect.access(prefix)
+        _only(users, owner, Key(one.user, one.password), policy)
+        say(f"user {one.user} may {may}, and nothing else")
 
 
 def _only(users: Accounts, owner: str, key: Key, policy: dict[str, Any]) -> None:
@@ -59,22 +65,20 @@ def ensure_teams(contract: dict[str, Any], api: Api, keep: timedelta) -> None:
         keep: how long a replaced key stays valid at most.
     """
     buckets, teams = logs.all_buckets(contract), [team["name"] for team in contract.get("teams") or []]
-    own = logs.bucket(contract)
     policies = {team: team_policy(buckets, team) for team in teams}
     if not accounts.administered(contract):
-        writer = {LOGS: logs_policy(own["name"])} if own else {}
         named = {f"{TEAM}{team}": policies[team] for team in teams}
-        _publish(api, {PLATFORM: platform_policy(buckets)} | writer | named)
+        _publish(api, {PLATFORM: platform_policy(buckets)} | single(contract) | named)
         return
     try:
         users = accounts.open_store(contract)
         held = users.held()
         for team in teams:
             s3_keys.ensure(api, users, team, policies[team], held, keep=keep, ca=connect.access().ca)
-        stay = {PLATFORM, *(f"{TEAM}{team}" for team in teams)} | ({LOGS} if own else set())
+        stay = {PLATFORM, *single(contract), *(f"{TEAM}{team}" for team in teams)}
         for owner in sorted(set(held) - stay):
             users.drop(owner)
-            why = "logs are not kept any more" if owner == LOGS else "its team is gone from the values"
+            why = SINGLE[owner][2] if owner in SINGLE else "its team is gone from the values"
             say(f"user {owner} removed: {why}; what it stored stays")
     except PlatformError:
         raise

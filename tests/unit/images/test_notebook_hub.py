@@ -3,6 +3,8 @@
 import base64
 import json
 import runpy
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +284,36 @@ def test_a_notebook_reaches_the_cluster_as_its_person_by_a_question_to_the_hub()
     assert [asks["command"], *asks["args"]] == ["trainyard", "login", "--credential", "--hub"]
     assert "token" not in made["users"][0]["user"]
     assert made["contexts"][0]["context"]["namespace"] == "vision"
+
+
+def test_kfp_s_client_finds_a_proxy_in_a_notebook_where_the_platform_has_a_service(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "KF_PIPELINES_ENDPOINT" not in traits(settings, "small")["environment"]
+    (tmp_path / "service").write_text("http://trainyard-kfp-api.trainyard-system.svc:8888")
+    (tmp_path / "url").write_text("")
+    changed = replace(settings, kfp_api=str(tmp_path))
+    env = traits(changed, "small")["environment"]
+    assert env["KFP_API_URL"] == "http://trainyard-kfp-api.trainyard-system.svc:8888"
+    assert env["KF_PIPELINES_ENDPOINT"] == "http://localhost:8890" and "KF_PIPELINES_UI_ENDPOINT" not in env
+    (tmp_path / "url").write_text("https://runs.example.org")
+    env = traits(changed, "small")["environment"] | {"HOME": str(tmp_path)}
+    assert env["KF_PIPELINES_UI_ENDPOINT"] == "https://runs.example.org"
+    program = tmp_path / "trainyard"
+    program.write_text('#!/bin/sh\necho "$@" >"$HOME/asked"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    start = runpy.run_path(str(ROOT / "images" / "notebook" / "start-notebook"))
+    start["start_proxy"]({"HOME": str(tmp_path)})
+    assert not (tmp_path / ".config").exists()
+    start["start_proxy"](env)
+    assert json.loads((tmp_path / ".config" / "kfp" / "context.json").read_text()) == {"namespace": "vision"}
+    wait = time.monotonic() + 10
+    while not (tmp_path / "asked").exists() or not (tmp_path / "asked").read_text():
+        assert time.monotonic() < wait
+        time.sleep(0.02)
+    assert (tmp_path / "asked").read_text() == "kfp proxy --port 8890\n"
 
 
 def test_the_pins_of_what_comes_as_source_are_those_of_the_lock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from notebook_hub import names
@@ -13,6 +14,7 @@ USER = 1000
 TELLS_S, LEAST_S = 300, 10  # how often a notebook reports activity to the hub: JupyterHub's default, and the least
 HOME, WORKSPACE, SHARED = "/home/notebook", "/workspace", "/shared"
 CLUSTER = "/etc/trainyard/cluster"
+KFP_PORT = 8890  # of `trainyard kfp proxy` in a notebook
 # A notebook's token would be visible to everyone who sees the pod, so these are in a Secret.
 SECRET = ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN")
 QUEUE, PREEMPTABLE = "scheduling.volcano.sh/queue-name", "volcano.sh/preemptable"
@@ -47,7 +49,7 @@ def traits(settings: Settings, person: str, choice: Choice) -> Object:
         "priority_class_name": team.priority if profile.gpus else "",
         "extra_labels": {names.LABEL: "true", "trainyard.io/api-access": "true"},
         "extra_annotations": {QUEUE: team.queue, PREEMPTABLE: "true"} if profile.gpus else {},
-        "environment": environment(team, profile, settings.idle),
+        "environment": {**environment(team, profile, settings.idle), **kfp(Path(settings.kfp_api))},
         "volumes": volumes,
         "volume_mounts": mounts,
         "extra_pod_config": extra(profile),
@@ -112,6 +114,16 @@ def environment(team: Team, profile: Profile, idle: int) -> Object:
         "JUPYTERHUB_ACTIVITY_INTERVAL": str(max(LEAST_S, min(TELLS_S, idle // 4)) if idle else TELLS_S),
     }
     return found if profile.gpus else {**found, "NVIDIA_VISIBLE_DEVICES": "void"}
+
+
+def kfp(folder: Path) -> Object:
+    """Variables with which kfp.Client() works: start-notebook runs the proxy that they name. {} without the service."""
+    try:
+        service, url = ((folder / name).read_text().strip() for name in ("service", "url"))
+    except OSError:
+        return {}
+    found = {"KF_PIPELINES_ENDPOINT": f"http://localhost:{KFP_PORT}", "KFP_API_URL": service}
+    return {**found, "KF_PIPELINES_UI_ENDPOINT": url} if url else found
 
 
 def store(storage: Storage) -> list[Object]:

@@ -95,6 +95,7 @@ class Settings:
         idle: seconds until an idle notebook ends, 0 for never; cull_every: seconds between two readings.
         start: seconds that a pod may take until it runs.
         renew_before: seconds before a person's token ends at which it is renewed.
+        kfp_api: folder with service and url of the service behind kfp.Client; no files where the platform has none.
         blocked: people whose tokens the API server refuses, whatever the issuer says; case is ignored.
     """
 
@@ -115,6 +116,7 @@ class Settings:
     start: int = 300
     renew_before: int = 300
     port: int = 8888
+    kfp_api: str = "/etc/notebook-kfp-api"
     blocked: tuple[str, ...] = ()
 
     def profile(self, name: str) -> Profile | None:
