@@ -176,6 +176,6 @@ async def _unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = "knows no" if status == 404 else f"does not allow {request.method} on"
     refusal = RefusalError(
-        Code.UNIMPLEMENTED, f"this service {what} {request.url.path[:200]}; docs/kfp.md lists what works"
+        Code.UNIMPLEMENTED, f"this service {what} {request.url.path[:200]}; docs/kfp-client.md lists what works"
     )
     return JSONResponse(refusal.body(), status, headers=SAFE)

@@ -58,14 +58,9 @@ def _find(call: Call) -> tuple[Kube, Json]:
     place = ids.read("recurring run", call.at["id"])
     kube = call.caller.kube(place.team)
     one = kube.find(kube.path(schedules.VERSION, schedules.RESOURCE, place.name))
-    if one is None or _going(one):
+    if one is None or schedules.going(one):
         raise missing("recurring run", call.at["id"])
     return kube, one
-
-
-def _going(one: Json) -> bool:
-    """Whether it is deleted, but for the collector of garbage, which first takes its runs from it."""
-    return "deletionTimestamp" in one["metadata"]
 
 
 def list_(call: Call) -> Json:
@@ -73,7 +68,7 @@ def list_(call: Call) -> Json:
 
     def of(team: str) -> list[Json]:
         try:
-            return [_json(one) for one in schedules.listed(call.caller.kube(team)) if not _going(one)]
+            return [_json(one) for one in schedules.listed(call.caller.kube(team))]
         except KubeError as error:
             if error.status == 404:
                 return []

@@ -279,7 +279,7 @@ def test_people_of_other_teams_and_of_several(service: KfpService, ada: Client, 
     assert "ada's own" not in [one.display_name for one in eve.list_pipelines().pipelines or []]
     _refused(400, lambda: kim.create_experiment("mine"), "you belong to speech, vision", "namespace=TEAM")
     assert kim.create_experiment("mine", namespace="speech").namespace == "speech"
-    assert {"ada's"} <= {one.display_name for one in kim.list_runs(page_size=100).runs}
+    assert {"ada's"} <= {one.display_name for one in kim.list_runs(sort_by="created_at desc").runs}
     _refused(400, lambda: service.client("tom").create_experiment("x"), "you belong to no team")
     for token in ("", "x.y.z", ada._existing_config.api_key["authorization"][:-4] + "AAAA"):
         client = Client(host=service.url, existing_token=token or None, namespace="vision")

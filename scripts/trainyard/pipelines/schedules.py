@@ -152,8 +152,14 @@ def keep_limit(kube: Kube, made: Object, at_most: int) -> None:
 
 
 def listed(kube: Kube) -> list[Object]:
-    """The schedules of the namespace, by name."""
-    return sorted(kube.list(kube.path(VERSION, RESOURCE)), key=lambda one: str(one["metadata"]["name"]))
+    """The schedules of the namespace, by name; without those that are deleted, but for their runs."""
+    found = [one for one in kube.list(kube.path(VERSION, RESOURCE)) if not going(one)]
+    return sorted(found, key=lambda one: str(one["metadata"]["name"]))
+
+
+def going(one: Object) -> bool:
+    """Whether a schedule is deleted, and waits for the collector of garbage to take its runs from it."""
+    return "deletionTimestamp" in one["metadata"]
 
 
 def suspend(kube: Kube, name: str, on: bool) -> None:

@@ -27,6 +27,7 @@ PLACES = {
     "usage": "monitoring.usage.resources",
     "collector": "logs.resources",
     "dex": "login.resources",
+    "kfp-api": "kfpApi.resources",
     "hub": "notebooks.hub.resources",
     "proxy": "notebooks.proxy.resources",
     "node-prep": "nodePrep.resources",
