@@ -9,6 +9,7 @@ from kfp_api.call import Call, Json, text
 from kfp_api.errors import Code, RefusalError, missing
 from kfp_api.ids import Id
 from kfp_api.records import EXPERIMENT_KIND, Record
+from kfp_api.workflows import Header
 from trainyard.kube import Kube
 from trainyard.names import label as as_label
 
@@ -58,15 +59,18 @@ def all_of(kube: Kube) -> list[Json]:
 
 def list_(call: Call) -> Json:
     """GET experiments."""
-    found = [
-        one for each in call.caller.each(lambda team: all_of(call.caller.kube(team)), _teams(call)) for one in each
-    ]
+    teams = call.caller.chosen(call.query.get("namespace", ""))
+    found = call.caller.of_all(lambda team: all_of(call.caller.kube(team)), teams)
     shown, total, token = listing.page(found, call.query, FIELDS)
     return {"experiments": shown, "total_size": total, "next_page_token": token}
 
 
-def _teams(call: Call) -> list[str]:
-    return call.caller.chosen(call.query.get("namespace", ""))
+def chosen(call: Call) -> tuple[str, list[str]]:
+    """The label of the experiment that a list of runs names, "" for none, and the teams to look in."""
+    if wanted := call.query.get("experiment_id", ""):
+        place = ids.read("experiment", wanted, ids.LABEL)
+        return place.name, [place.team]
+    return "", call.caller.chosen(call.query.get("namespace", ""))
 
 
 def create(call: Call) -> Json:
@@ -88,39 +92,41 @@ def get(call: Call) -> Json:
 
 def found(call: Call, wanted: str) -> Json:
     """The experiment of an id. Raises RefusalError."""
+    kube, label, record, runs = _known(call, wanted)
+    return _json(kube.namespace, label, record, [one.created for one in runs])
+
+
+def _known(call: Call, wanted: str) -> tuple[Kube, str, Record | None, list[Header]]:
+    """The team, label, ConfigMap and runs of an id. Raises RefusalError for one that has neither of the last two."""
     place = ids.read("experiment", wanted, ids.LABEL)
     kube = call.caller.kube(place.team)
     record = records.find(kube, EXPERIMENT_KIND, _name(place.name))
-    began = [one.created for one in workflows.headers(kube, experiment=place.name)]
-    if not (record or began):
+    runs = workflows.headers(kube, experiment=place.name)
+    if not (record or runs):
         raise missing("experiment", wanted)
-    return _json(place.team, place.name, record, began)
+    return kube, place.name, record, runs
 
 
 def delete(call: Call) -> Any:
     """DELETE experiments/{id}. Its runs would go on naming it, so it must have none."""
-    place, said = ids.read("experiment", call.at["id"], ids.LABEL), found(call, call.at["id"])
-    kube = call.caller.kube(place.team)
-    if count := len(workflows.headers(kube, experiment=place.name)):
-        what = f"experiment {said['display_name']} still has {count} runs; delete them first, or archive the experiment"
+    kube, label, record, runs = _known(call, call.at["id"])
+    if runs:
+        name = _json(kube.namespace, label, record, [])["display_name"]
+        what = f"experiment {name} still has {len(runs)} runs; delete them first, or archive the experiment"
         raise RefusalError(Code.FAILED_PRECONDITION, what)
-    records.remove(kube, _name(place.name))
+    records.remove(kube, _name(label))
     return {}
 
 
 def _state(call: Call, state: str) -> Any:
-    place, said = ids.read("experiment", call.at["id"], ids.LABEL), found(call, call.at["id"])
-    kube = call.caller.kube(place.team)
-    if not records.find(kube, EXPERIMENT_KIND, _name(place.name)):
-        data = {"name": said["display_name"], "label": place.name, "state": state}
-        records.create(kube, EXPERIMENT_KIND, _name(place.name), data, taken="somebody else changed it; try again")
+    kube, label, record, runs = _known(call, call.at["id"])
+    if record:
+        records.change(kube, record.name, {"state": state})
     else:
-        records.change(kube, _name(place.name), {"state": state})
-    archived = state == ARCHIVED  # KFP archives the experiment's runs, and leaves them so
-    if archived:
-        call.caller.each(
-            lambda one: workflows.archive(kube, one.name, True), workflows.headers(kube, experiment=place.name)
-        )
+        data = {"name": label, "label": label, "state": state}
+        records.create(kube, EXPERIMENT_KIND, _name(label), data, taken="somebody else changed it; try again")
+    if state == ARCHIVED:  # KFP archives the experiment's runs, and leaves them so
+        call.caller.each(lambda one: workflows.archive(kube, one.name, True), runs)
     return {}
 
 

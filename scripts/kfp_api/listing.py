@@ -34,7 +34,7 @@ def page(items: Sequence[Item], query: Mapping[str, str], fields: Sequence[str])
     """
     found = [item for item in items if all(_holds(item, one) for one in _predicates(query.get("filter", ""), fields))]
     by, descending = _order(query.get("sort_by", ""), fields)
-    found.sort(key=lambda item: (str(item.get(by) or ""), str(item.get(fields[0]))), reverse=descending)
+    found.sort(key=lambda item: _key(item, by, fields), reverse=descending)
     size = _size(query.get("page_size", ""))
     asked = hashlib.sha256(json.dumps([query.get("filter", ""), by, descending]).encode()).hexdigest()[:12]
     start = 0

@@ -96,7 +96,7 @@ def list_(call: Call) -> Json:
         return [_json(team, one) for one in found if one.name == _name(ids.digest(one.get("name")))]  # others pretend
 
     teams = call.caller.chosen(call.query.get("namespace", ""))
-    found = [one for each in call.caller.each(of, teams) for one in each]
+    found = call.caller.of_all(of, teams)
     shown, total, token = listing.page(found, call.query, FIELDS)
     return {"pipelines": shown, "total_size": total, "next_page_token": token}
 

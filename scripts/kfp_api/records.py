@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,8 +106,3 @@ def change(kube: Kube, name: str, data: Mapping[str, str]) -> Record:
 def remove(kube: Kube, name: str) -> bool:
     """Removes a record and those that it owns. False if there was none."""
     return kube.delete(_path(kube, name))
-
-
-def dumped(value: Any) -> str:
-    """A value as a record's text."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

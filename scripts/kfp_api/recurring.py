@@ -8,7 +8,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any
 
-from kfp_api import ids, listing, runs, workflows
+from kfp_api import experiments, ids, listing, runs, workflows
 from kfp_api.call import Call, Json, text
 from kfp_api.errors import invalid, missing
 from kfp_api.ids import Id
@@ -74,12 +74,8 @@ def list_(call: Call) -> Json:
                 return []
             raise
 
-    wanted = call.query.get("experiment_id", "")
-    place = ids.read("experiment", wanted, ids.LABEL) if wanted else None
-    teams = [place.team] if place else call.caller.chosen(call.query.get("namespace", ""))
-    found = [
-        one for each in call.caller.each(of, teams) for one in each if not wanted or one["experiment_id"] == wanted
-    ]
+    wanted, (_, teams) = call.query.get("experiment_id", ""), experiments.chosen(call)
+    found = [one for one in call.caller.of_all(of, teams) if not wanted or one["experiment_id"] == wanted]
     shown, total, token = listing.page(found, call.query, FIELDS)
     return {"recurringRuns": shown, "total_size": total, "next_page_token": token}
 

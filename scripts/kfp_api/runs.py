@@ -23,15 +23,13 @@ NOTED = 16 << 10  # characters of parameters that are noted; longer ones are in 
 
 def list_(call: Call) -> Json:
     """GET runs: first the metadata of all, then the runs of the page."""
-    wanted = call.query.get("experiment_id", "")
-    place = ids.read("experiment", wanted, ids.LABEL) if wanted else None
-    teams = [place.team] if place else call.caller.chosen(call.query.get("namespace", ""))
+    label, teams = experiments.chosen(call)
 
     def of(team: str) -> list[Json]:
-        found = workflows.headers(call.caller.kube(team), experiment=place.name if place else "")
+        found = workflows.headers(call.caller.kube(team), experiment=label)
         return [_row(one) for one in found]
 
-    found = [one for each in call.caller.each(of, teams) for one in each]
+    found = call.caller.of_all(of, teams)
     rows, total, token = listing.page(found, call.query, FIELDS)
 
     def whole(row: Json) -> Json | None:

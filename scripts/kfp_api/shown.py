@@ -10,8 +10,7 @@ from kfp_api.artifacts import Artifacts
 from kfp_api.call import Json
 from kfp_api.errors import Code
 from kfp_api.ids import Id
-from trainyard.names import SUBMITTER
-from trainyard.pipelines.runs import end, facts, nodes
+from trainyard.pipelines.runs import end, facts
 from trainyard.pipelines.runs.model import Run, Step
 from trainyard.times import stamp
 
@@ -100,11 +99,6 @@ def _value(text: Any) -> Any:
         return text
 
 
-def submitter(found: Run) -> str:
-    """Who began the run."""
-    return str((found.raw["metadata"].get("annotations") or {}).get(SUBMITTER, ""))
-
-
 def _history(found: Run) -> list[Json]:
     times = [(found.created, "PENDING"), (found.started, "RUNNING")]
     times += [(found.finished, state(found))] if found.ended else []
@@ -127,8 +121,3 @@ def _task(found: Run, step: Step, artifacts: Artifacts | None) -> Json:
     if kept := artifacts.of(found, step) if artifacts else []:
         made["outputs"] = {one.name: {"artifact_ids": [ids.artifact(place, step.id, one.name)]} for one in kept}
     return made
-
-
-def results(found: Run) -> dict[str, Any]:
-    """The pipeline's own outputs."""
-    return end.results(found) if nodes.of(found.raw) else {}
